@@ -259,6 +259,8 @@ static const char *kind_of(gbx_completion completion) {
         return "command";
     case GBX_COMPLETE_KERNEL:
         return "kernel";
+    case GBX_COMPLETE_CASE:
+        return "case";
     case GBX_COMPLETE_FILTER:
         return "filter";
     default:

@@ -39,6 +39,11 @@ LINES = [
     ("glassbox run ~/at", "glassbox run ~/at\\ home/"),
     ("glassbox run examples/vector_e", "glassbox run examples/vector_example/"),
     ("glassbox run examples/vector_example/", "glassbox run examples/vector_example/scene.json "),
+    ("glassbox run examples/vector_example --case co", "glassbox run examples/vector_example --case constant "),
+    ("glassbox run examples/vector_example/scene.json --case=al", "glassbox run examples/vector_example/scene.json --case=all "),
+    ("glassbox run ~/at\\ home --rounds 2 --case=la", "glassbox run ~/at\\ home --rounds 2 --case=large "),
+    ("glassbox run --case a", "glassbox run --case all "),
+    ("glassbox run nowhere --case o", "glassbox run nowhere --case o"),
     ("glassbox run -o other", "glassbox run -o other\\ place/"),
     ("glassbox run --output=other", "glassbox run --output=other\\ place/"),
     ("glassbox run x --dump-filter st", "glassbox run x --dump-filter stage="),
@@ -121,9 +126,9 @@ def make_places(place):
     """Scenes, dumps and other directories, also with blanks in their names."""
     here = place.directory
     (here / "examples").symlink_to(place.root / "examples")
-    for scene in (here / "my scenes" / "first one", here / "home" / "at home"):
-        scene.mkdir(parents=True)
-        (scene / "scene.json").touch()
+    (here / "my scenes" / "first one").mkdir(parents=True)
+    (here / "my scenes" / "first one" / "scene.json").touch()
+    shutil.copytree(place.root / "examples" / "vector_example", here / "home" / "at home")
     (here / "my scenes" / "not one").mkdir()
     (here / "other place").mkdir()
     (here / "other place" / "note.txt").touch()
@@ -299,6 +304,8 @@ def check_shell(place, name, arguments, setup_name, setup, commands):
         check(f"{name}: options of {command}", offered, expected)
     for line, expected in LINES:
         check(f"{name}: {line!r} and a tab", shell.tab(line)[0], expected)
+    check(f"{name}: cases", shell.tab("glassbox run examples/paged_attention --case ")[1],
+          {"all", "small", "medium", "large"})
     scenes = {p.name for p in (place.root / "examples").iterdir() if (p / "scene.json").exists()}
     offered = shell.tab("glassbox run examples/")[1]
     check(f"{name}: scenes", {pathlib.PurePath(path).name for path in offered}, scenes)

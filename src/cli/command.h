@@ -39,6 +39,7 @@ typedef enum gbx_completion {
     GBX_COMPLETE_DTYPE,
     GBX_COMPLETE_NUMPY_DTYPE, /* those that numpy has */
     GBX_COMPLETE_KERNEL,      /* kernels of the dump */
+    GBX_COMPLETE_CASE,        /* the words of the choice, and the cases of the scene */
     GBX_COMPLETE_FILTER       /* KEY=VALUE,... */
 } gbx_completion;
 

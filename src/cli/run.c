@@ -20,6 +20,7 @@ typedef struct command_line {
     const char *filters[GBX_MAX_DUMP_FILTERS];
     bool as_json;
     bool is_verbose;
+    bool lists_cases;
 } command_line;
 
 /* --- options --- */
@@ -63,7 +64,10 @@ static const gbx_option options[] = {
     {"case", "NAME",
      .help = "The case to run; may be repeated; all: every case (default: the first)",
      GBX_STORE(CUSTOM, command_line, case_names), .read = read_case,
-     .choices = (const char *const[]){"all", NULL}, .may_repeat = true},
+     .choices = (const char *const[]){"all", NULL}, .may_repeat = true,
+     .completion = GBX_COMPLETE_CASE},
+    {"list-cases", .help = "Print the names of the scene's cases, one a line, and run nothing",
+     GBX_STORE(FLAG, command_line, lists_cases)},
     {"platform", "NAME", .letter = 'p', .help = "a2a3sim (default) or a5sim",
      .manual = "See glassbox-platforms(1).", GBX_STORE(CHOICE, command_line, platform),
      .choice_name = gbx_platform_name},
@@ -177,6 +181,8 @@ static void check_arguments(struct argp_state *state, const command_line *line) 
 static void check_options(struct argp_state *state, void *context) {
     command_line *line = context;
     const gbx_call_config *call = &line->run.call;
+    if (line->lists_cases && line->as_json)
+        argp_error(state, "--list-cases cannot be combined with --json");
     bool has_tensors = call->enable_dump_tensor != GBX_DUMP_OFF;
     const struct {
         const char *name;
@@ -287,6 +293,11 @@ static gbx_status run_scene(const command_line *line, const gbx_scene *scene,
     return gbx_run_report_end(&output.report, status);
 }
 
+static void list_cases(const gbx_scene *scene, gbx_sink *sink) {
+    for (size_t i = 0; i < scene->case_count; ++i)
+        gbx_sink_print(sink, "%s\n", gbx_text_shown(&sink->texts, scene->cases[i].name));
+}
+
 /* A JSON document has stdout for itself: what kernels and orchestrations print goes to stderr from
  * now on. Returns the stream of the document; NULL, and nothing has changed, where there is none.
  */
@@ -314,7 +325,9 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
     line->run.call.dump.filters = line->filters;
     line->run.call.dump.about.command = command;
     gbx_status status = gbx_scene_load(line->scene, &scene);
-    if (!status)
+    if (!status && line->lists_cases)
+        list_cases(scene, invocation->sink);
+    else if (!status)
         status = run_scene(line, scene, invocation);
     gbx_scene_free(scene);
     free(command);

@@ -414,13 +414,14 @@ gbx_run_ending gbx_reader_ending(const gbx_reader *reader) {
     /*
      * Dumps without an outcome (glassbox 0.1.0, other tools, manifests without a journal) have only
      * the text of END. This is the only place that interprets it: these two are what 0.1.0 wrote
-     * for a run that finished.
+     * for a run that finished; later versions add to the second why.
      */
+    static const char lost[] = "done, but records were lost";
     const char *sentence = gbx_reader_end_text(reader);
     if (strcmp(sentence, "ok") == 0)
         return GBX_ENDING_WELL;
-    return strcmp(sentence, "done, but records were lost") == 0 ? GBX_ENDING_RECORDS_LOST
-                                                                : GBX_ENDING_UNKNOWN;
+    return strncmp(sentence, lost, strlen(lost)) == 0 ? GBX_ENDING_RECORDS_LOST
+                                                      : GBX_ENDING_UNKNOWN;
 }
 
 bool gbx_reader_has_ended_well(const gbx_reader *reader) {

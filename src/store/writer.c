@@ -31,8 +31,9 @@ struct gbx_store {
     gbx_payload payload;
     gbx_journal_writer journal;
     gbx_dedup dedup;
-    uint64_t announced; /* dtypes, a bit each */
-    gbx_status failure; /* the first */
+    uint64_t announced;         /* dtypes, a bit each */
+    gbx_status failure;         /* the first */
+    gbx_status journal_failure; /* what is reported of a journal that goes on with a last block */
 };
 
 /* --- making it --- */
@@ -178,6 +179,7 @@ void gbx_store_destroy(gbx_store *store) {
     if (store->folder_fd >= 0)
         close(store->folder_fd);
     gbx_status_free(store->failure);
+    gbx_status_free(store->journal_failure);
     free(store->folder);
     free(store->directory);
     free(store);
@@ -246,6 +248,19 @@ gbx_status gbx_store_flush(gbx_store *store) {
     return status;
 }
 
+uint32_t gbx_store_block_count(const gbx_store *store) {
+    return store->journal.sequence;
+}
+
+int gbx_store_disk_error(const gbx_store *store) {
+    return store->payload.error ? store->payload.error : store->journal.error;
+}
+
+void gbx_store_begin_last(gbx_store *store) {
+    store->journal_failure =
+        gbx_status_first(store->journal_failure, gbx_journal_writer_begin_last(&store->journal));
+}
+
 /* --- the end --- */
 
 /* If it fails, the sync of the journal reports it. */
@@ -309,6 +324,8 @@ gbx_status gbx_store_finish(gbx_store *store, const gbx_record_end *end, const c
     gbx_status status = gbx_payload_sync(&store->payload);
     append_end(store, end, status_text, outcome, status == NULL);
     status = gbx_status_first(status, gbx_journal_writer_sync(&store->journal));
+    status = gbx_status_first(store->journal_failure, status);
+    store->journal_failure = NULL;
     /* The folder, the dump's directory and its entry in the parent: all three may be new. */
     status = gbx_status_first(status, sync_directory(store, "."));
     status = gbx_status_first(status, sync_directory(store, ".."));

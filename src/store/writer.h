@@ -82,6 +82,17 @@ GBX_MUST_USE gbx_status gbx_store_flush(gbx_store *store);
 /* The first failure of the journal or of the payload, borrowed; NULL for none. */
 gbx_status gbx_store_failure(const gbx_store *store);
 
+/* The errno of the first write that the disk refused; 0 for none. */
+int gbx_store_disk_error(const gbx_store *store);
+
+/* Blocks of the journal that are written. When the count changes, all records that were appended
+ * before, except the one that an append just returned, are in the file. */
+uint32_t gbx_store_block_count(const gbx_store *store);
+
+/* After a failure of the journal: drops the records that were not written, and makes room for a few
+ * more, which say what was lost, and END. gbx_store_finish still reports the failure. */
+void gbx_store_begin_last(gbx_store *store);
+
 /* --- the end --- */
 
 /*

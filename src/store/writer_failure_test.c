@@ -1,5 +1,6 @@
 #include "checks.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,6 +85,53 @@ static void full_disk_keeps_room_for_the_journal(void **state) {
     assert_int_equal(journal.record_count, at + LOSSES + 1);
     journal_parse_free(&journal);
     scratch_unmount("disk");
+}
+
+static uint64_t count_records(const parsed_journal *journal, uint32_t type) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < journal->record_count; ++i)
+        count += journal_record_type(journal->records[i]) == type;
+    return count;
+}
+
+/* The journal alone fills the disk: its last block still says so. */
+static void journal_on_a_full_disk_has_an_end(void **state) {
+    (void)state;
+    enum { DONE = 5, LOSS = 9, END = 11 };
+    static const char *const sizes[] = {"size=64k", "size=300k", "size=1m", "size=5m"};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+        char name[16], path[64];
+        snprintf(name, sizeof name, "disk%zu", i);
+        snprintf(path, sizeof path, "%s/dump", name);
+        if (!scratch_mount("tmpfs", name, sizes[i]))
+            skip();
+        gbx_store *store = create_sample(path);
+        uint64_t appended = 0, written = 0;
+        uint32_t blocks = gbx_store_block_count(store);
+        while (gbx_store_append(store, GBX_RECORD_DONE, 4)) {
+            if (gbx_store_block_count(store) != blocks)
+                written = appended;
+            blocks = gbx_store_block_count(store);
+            ++appended;
+        }
+        assert_true(appended > written);
+        assert_int_equal(gbx_store_disk_error(store), ENOSPC);
+        gbx_store_begin_last(store);
+        append_losses(store, 1);
+        gbx_record_end end = {.head = {.stage = GBX_STAGE_NONE}, .dropped = 1};
+        assert_fails(gbx_store_finish(store, &end, "the disk is full", NULL), GBX_LOST,
+                     "No space left");
+        gbx_store_destroy(store);
+        parsed_journal journal;
+        strcat(path, "/tensor_dump/tensor_dump.rec");
+        journal_parse(path, &journal);
+        assert_int_equal(journal.good_bytes, journal.file_bytes);
+        assert_int_equal(count_records(&journal, DONE), written);
+        assert_int_equal(count_records(&journal, LOSS), 1);
+        assert_int_equal(journal_record_type(journal.records[journal.record_count - 1]), END);
+        journal_parse_free(&journal);
+        scratch_unmount(name);
+    }
 }
 
 /* A limit on file sizes that payload hits long before the journal does. */
@@ -246,6 +294,7 @@ static void memory_does_not_grow_with_the_dump(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(full_disk_keeps_room_for_the_journal, enter, leave),
+        cmocka_unit_test_setup_teardown(journal_on_a_full_disk_has_an_end, enter, leave),
         cmocka_unit_test_setup_teardown(failed_journal_is_reported_and_its_records_are_good, enter,
                                         leave),
         cmocka_unit_test_setup_teardown(disk_that_is_full_from_the_start_is_reported, enter, leave),

@@ -347,6 +347,27 @@ static void take_counts(gbx_collector *c, const gbx_lane_source *lane) {
         c->totals.filter_hits[i] += end.filter_hits[i];
 }
 
+static uint64_t count_kept(const gbx_dump_totals *totals) {
+    return totals->records + totals->in_flight + totals->dispatches;
+}
+
+/* After a failure of the journal: what its last blocks would have held is lost. The totals become
+ * those of what is in the file, and a last block says how much is not. */
+static void lose_unwritten(gbx_collector *c) {
+    gbx_collector_totals all = c->totals;
+    gbx_dump_totals *kept = &c->totals.dump;
+    *kept = c->written.dump;
+    c->totals.tasks = c->written.tasks;
+    kept->skipped = all.dump.skipped;
+    kept->stall_ns = all.dump.stall_ns;
+    kept->longest_capture_ns = all.dump.longest_capture_ns;
+    uint64_t lost =
+        count_kept(&all.dump) + c->refused - count_kept(kept) + all.dump.dropped - kept->dropped;
+    gbx_store_begin_last(c->store);
+    if (lost > 0)
+        gbx_collector_lose(c, &gbx_no_record, 0, GBX_LOSS_DISK, lost);
+}
+
 void gbx_collector_finish(gbx_collector *c) {
     c->totals.has_ended = true;
     if (c->is_mapped)
@@ -364,4 +385,8 @@ void gbx_collector_finish(gbx_collector *c) {
         }
         take_counts(c, &c->lanes[i]);
     }
+    gbx_status status = gbx_store_flush(c->store);
+    if (status)
+        lose_unwritten(c);
+    gbx_status_free(status); /* gbx_store_finish reports it */
 }

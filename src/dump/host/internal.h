@@ -150,6 +150,10 @@ typedef struct gbx_collector {
     uint32_t plan_capacity;
     uint32_t plan_count;
     gbx_collector_totals totals;
+    gbx_collector_totals
+        written; /* those of the records in the journal's blocks that are written */
+    uint32_t written_blocks;
+    uint64_t refused; /* entries and dispatches that the journal did not take */
 } gbx_collector;
 
 static inline gbx_dump_record gbx_plan_record(const gbx_plan *plan, uint32_t line) {
@@ -187,6 +191,9 @@ void gbx_collector_note_failure(gbx_collector *collector, uint64_t first, uint64
 
 /* Stands for lost records of which nothing is known. */
 extern const gbx_dump_record gbx_no_record;
+
+/* Before and after each append: remembers the totals when the journal has written a block. */
+void gbx_collector_note_written(gbx_collector *collector);
 
 /* Journals a loss, and counts it. */
 void gbx_collector_lose(gbx_collector *collector, const gbx_dump_record *first, uint32_t thread,

@@ -375,7 +375,11 @@ static void append_findings(gbx_dump_session *session) {
 static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending *ending,
                                const gbx_dump_totals *totals, uint64_t tasks) {
     bool is_complete = totals->dropped == 0 && !ending->is_lost;
-    const char *text = is_complete ? "ok" : "done, but records were lost";
+    int error = gbx_store_disk_error(session->store);
+    char text[256] = "ok";
+    if (!is_complete)
+        snprintf(text, sizeof text, "done, but records were lost%s%s", error ? ": " : "",
+                 error ? strerror(error) : "");
     gbx_record_outcome outcome = {.ending = is_complete ? GBX_ENDING_WELL : GBX_ENDING_RECORDS_LOST,
                                   .func_id = GBX_OUTCOME_NO_KERNEL};
     if (ending->error) {

@@ -86,12 +86,25 @@ static void write_payload(gbx_collector *c, const gbx_plan *plan) {
 
 /* --- records --- */
 
-/* A record with its head; NULL when the journal has failed. */
+void gbx_collector_note_written(gbx_collector *c) {
+    uint32_t blocks = gbx_store_block_count(c->store);
+    if (blocks == c->written_blocks)
+        return;
+    c->written_blocks = blocks;
+    c->written = c->totals;
+}
+
+/* A record with its head; NULL when the journal has failed. The caller counts it after that. */
 static void *append(gbx_collector *c, gbx_record_type type, size_t bytes, uint32_t thread,
                     const gbx_dump_record *from) {
+    gbx_collector_note_written(c);
     gbx_record *head = gbx_store_append(c->store, type, (uint32_t)(bytes / WORD));
-    if (!head)
+    gbx_collector_note_written(c);
+    if (!head) {
+        c->refused +=
+            type == GBX_RECORD_TENSOR || type == GBX_RECORD_SCALAR || type == GBX_RECORD_DISPATCH;
         return NULL;
+    }
     head->stage = from->stage;
     head->role = from->role;
     head->arg_index = from->arg_index;
@@ -110,9 +123,9 @@ void gbx_collector_lose(gbx_collector *c, const gbx_dump_record *first, uint32_t
     bool is_known = !(first->task >> GBX_COLLECTED_TASK_BITS) && first->stage <= GBX_STAGE_AFTER &&
                     first->role <= GBX_ROLE_INOUT && !(first->time_ns >> GBX_EXACT_BITS) &&
                     (first->arg_index < GBX_MAX_ARGS || first->arg_index == GBX_ARG_NONE);
-    c->totals.dump.dropped += count;
     gbx_record_loss *to =
         append(c, GBX_RECORD_LOSS, sizeof *to, thread, is_known ? first : &gbx_no_record);
+    c->totals.dump.dropped += count;
     if (!to)
         return;
     to->head.flags = 0;

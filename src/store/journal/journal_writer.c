@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <xxhash.h>
@@ -20,6 +21,7 @@ enum {
     BUFFER_BYTES = (int)(sizeof(gbx_block_header) + GBX_BLOCK_MAX_BYTES),
     HEADROOM_BYTES = 1 << 20, /* on disk, for the blocks that record a full disk */
     HEADROOM_STEP_BYTES = 1 << 20,
+    LAST_BYTES = 16 << 10, /* ...and for a last block, where not even those have room */
     START_STEP_BYTES = 1 << 20,
     PAGE_BYTES = 4096
 };
@@ -95,7 +97,9 @@ void gbx_journal_writer_close(gbx_journal_writer *journal) {
     gbx_journal_writer_init(journal);
 }
 
-/* Removes the partial block: the journal ends with a complete one. */
+/* A part of the block may be in the file: gbx_journal_writer_sync removes it, and readers detect
+ * it.
+ */
 static void fail_block(gbx_journal_writer *journal, int error) {
     journal->failure =
         gbx_fail(GBX_LOST,
@@ -103,8 +107,36 @@ static void fail_block(gbx_journal_writer *journal, int error) {
                  " of %s/" GBX_JOURNAL_FILE ": %s; the records before it are kept; %s",
                  journal->sequence, journal->record_count, journal->file_bytes, journal->folder,
                  strerror(error), gbx_disk_advice(error));
-    if (ftruncate(journal->fd, (off_t)journal->file_bytes) != 0)
-        return; /* readers detect a cut block, too */
+    journal->error = error;
+}
+
+/* False where the disk has no room for `bytes` at the end of the file. Other failures, such as a
+ * file system that cannot do it, are no reason not to write. */
+static bool take_room(gbx_journal_writer *journal, uint64_t bytes, int *out_error) {
+    *out_error = 0;
+    if (fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, (off_t)journal->file_bytes, (off_t)bytes) == 0)
+        journal->taken_bytes = journal->file_bytes + bytes;
+    else if (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)
+        *out_error = errno;
+    return *out_error == 0;
+}
+
+/*
+ * Allocates ahead: `bytes` for the block that is written next, headroom after it (on a disk that is
+ * nearly full up to a third of the rest), and at least room for a last block. Returns an errno if
+ * there is not even that: the room for the last block, taken before, stays.
+ */
+static int prepare_block(gbx_journal_writer *journal, uint64_t bytes) {
+    int error;
+    if (journal->is_last || journal->file_bytes + bytes + HEADROOM_BYTES <= journal->taken_bytes)
+        return 0;
+    struct statvfs disk;
+    uint64_t free_bytes =
+        fstatvfs(journal->fd, &disk) == 0 ? (uint64_t)disk.f_bavail * disk.f_frsize : UINT64_MAX;
+    for (uint64_t more = HEADROOM_BYTES + HEADROOM_STEP_BYTES; more > LAST_BYTES; more /= 2)
+        if (more <= free_bytes / 3 && take_room(journal, bytes + more, &error))
+            return 0;
+    return take_room(journal, bytes + LAST_BYTES, &error) ? 0 : error;
 }
 
 static bool write_block(gbx_journal_writer *journal) {
@@ -113,7 +145,9 @@ static bool write_block(gbx_journal_writer *journal) {
     gbx_block_header_fill((gbx_block_header *)(void *)journal->buffer,
                           journal->buffer + sizeof(gbx_block_header), journal->used_bytes,
                           journal->record_count, journal->sequence);
-    int error = gbx_pwrite_all(journal->fd, journal->buffer, bytes, journal->file_bytes, &written);
+    int error = prepare_block(journal, bytes);
+    if (!error)
+        error = gbx_pwrite_all(journal->fd, journal->buffer, bytes, journal->file_bytes, &written);
     if (error) {
         fail_block(journal, error);
         return false;
@@ -122,12 +156,6 @@ static bool write_block(gbx_journal_writer *journal) {
     journal->sequence += 1;
     journal->record_count = 0;
     journal->used_bytes = 0;
-    /* Allocates ahead. Best effort: without room, the writes fail. */
-    uint64_t wanted = journal->file_bytes + HEADROOM_BYTES;
-    if (wanted > journal->taken_bytes &&
-        fallocate(journal->fd, FALLOC_FL_KEEP_SIZE, (off_t)journal->file_bytes,
-                  HEADROOM_BYTES + HEADROOM_STEP_BYTES) == 0)
-        journal->taken_bytes = wanted + HEADROOM_STEP_BYTES;
     /* Starts writeback during the run, so that the end need not wait for it. Leaves out the last
      * page, because the next block continues in it. */
     uint64_t end = journal->file_bytes & ~(uint64_t)(PAGE_BYTES - 1);
@@ -156,6 +184,14 @@ gbx_status gbx_journal_writer_flush(gbx_journal_writer *journal) {
     if (!journal->failure && (journal->used_bytes == 0 || write_block(journal)))
         return NULL;
     return gbx_fail(gbx_status_code(journal->failure), "%s", gbx_status_message(journal->failure));
+}
+
+gbx_status gbx_journal_writer_begin_last(gbx_journal_writer *journal) {
+    gbx_status failure = journal->failure;
+    journal->failure = NULL;
+    journal->is_last = true;
+    journal->used_bytes = journal->record_count = 0;
+    return failure;
 }
 
 gbx_status gbx_journal_writer_sync(gbx_journal_writer *journal) {

@@ -4,7 +4,8 @@
  *
  * A block has at most GBX_JOURNAL_BLOCK_BYTES of records; a longer record gets its own block, up to
  * GBX_BLOCK_MAX_BYTES. Disk space is allocated ahead of the blocks, so that the journal can still
- * record losses when payload has filled the disk. The file is locked as journal_file.h says.
+ * record losses when payload has filled the disk, and how the run ended when the journal has, too.
+ * The file is locked as journal_file.h says.
  */
 #ifndef GBX_STORE_JOURNAL_JOURNAL_WRITER_H
 #define GBX_STORE_JOURNAL_JOURNAL_WRITER_H
@@ -38,6 +39,8 @@ typedef struct gbx_journal_writer {
     uint64_t taken_bytes;   /* allocated on disk, as far as known */
     uint64_t started_bytes; /* whose writeback was started */
     const char *folder;     /* tensor_dump/, for messages; borrowed */
+    bool is_last;           /* only the room taken ahead is used */
+    int error;              /* errno of the first block that could not be written; 0 */
     gbx_status failure;     /* the first; nothing is written after it */
 } gbx_journal_writer;
 
@@ -77,6 +80,10 @@ static inline void *gbx_journal_writer_append(gbx_journal_writer *journal, gbx_r
 
 /* Hands all records to the system. A failure is the journal's first one, GBX_LOST. */
 GBX_MUST_USE gbx_status gbx_journal_writer_flush(gbx_journal_writer *journal);
+
+/* After a failure, which the caller now owns: drops the records that were not written, so that one
+ * more block, of a few KiB, can be tried in the room that was taken for it ahead. */
+GBX_MUST_USE gbx_status gbx_journal_writer_begin_last(gbx_journal_writer *journal);
 
 /*
  * Flushes, releases disk space allocated ahead, makes everything durable, and lets readers lock it.

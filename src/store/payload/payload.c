@@ -106,6 +106,7 @@ gbx_status gbx_payload_write(gbx_payload *payload, uint64_t offset, const void *
     }
     if (error == 0)
         return NULL;
+    payload->error = payload->error ? payload->error : error;
     return gbx_fail(GBX_LOST,
                     "writing payload, %" PRIu64 " bytes at offset %" PRIu64
                     " of %s/" GBX_PAYLOAD_FILE ": %s after %zu bytes; %s",

@@ -22,6 +22,7 @@ typedef struct gbx_payload {
     bool is_direct;          /* bypasses the page cache */
     uint64_t reserved_bytes; /* where the next range begins */
     const char *folder;      /* tensor_dump/, for messages; borrowed */
+    int error;               /* errno of the first write that failed; 0 */
 } gbx_payload;
 
 /* Without a file: writes fail, the rest works. */
