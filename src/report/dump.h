@@ -27,6 +27,9 @@ void gbx_opened_dump_close(gbx_opened_dump *dump);
 /* One line: scene and case, platform, runtime, level, totals, and what was lost or skipped. */
 void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump);
 
+/* The same, with the number of dispatches instead of entries and bytes. */
+void gbx_dump_print_dispatch_head(gbx_sink *sink, const gbx_opened_dump *dump);
+
 /* Findings about a dump, one line each, indented; at most 20, then how many more there are and
  * `more`, where they are and a newline. */
 void gbx_findings_print(gbx_sink *sink, const gbx_findings *findings, const char *more);
@@ -36,6 +39,9 @@ void gbx_findings_print(gbx_sink *sink, const gbx_findings *findings, const char
 /* "softmax", for a mix "matmul+add", "func 3" where the dump has no names. */
 const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
                             const gbx_record_task *task);
+
+/* The same for one kernel. */
+const char *gbx_text_func(gbx_texts *texts, const gbx_reader *reader, uint32_t func_id);
 
 /* "42", or "0x2a" where the dump does not number its tasks: what --task takes. */
 const char *gbx_text_task(gbx_texts *texts, const gbx_reader *reader, uint64_t task,
