@@ -55,6 +55,13 @@ static bool matches_kernel(const matcher *m, uint32_t func_id) {
     return selection->kernels.count == 0 || (kernel && m->kernels[kernel - m->run->kernels]);
 }
 
+static bool matches_number(const gbx_selection *selection, uint64_t task, const uint64_t *task_id) {
+    if (selection->task_numbers.count == 0 && selection->task_ids.count == 0)
+        return true;
+    return gbx_selection_has_number(&selection->task_numbers, task) ||
+           (task_id && gbx_selection_has_number(&selection->task_ids, *task_id));
+}
+
 static bool matches_any_kernel(const matcher *m, const gbx_record_task *task) {
     if (m->selection->kernels.count == 0 && m->selection->funcs.count == 0)
         return true;
@@ -70,11 +77,11 @@ static bool has_bit(uint32_t bits, uint32_t number) {
     return bits == 0 || (bits >> number & 1u);
 }
 
-static bool matches_arg(const gbx_selection *selection, const gbx_entry *entry) {
+static bool matches_arg(const gbx_selection *selection, uint32_t arg_index, const char *name) {
     if (selection->args.count == 0 && selection->arg_names.count == 0)
         return true;
-    return gbx_selection_has_number(&selection->args, entry->head->arg_index) ||
-           (entry->arg_name && gbx_selection_has_name(&selection->arg_names, entry->arg_name));
+    return gbx_selection_has_number(&selection->args, arg_index) ||
+           (name && gbx_selection_has_name(&selection->arg_names, name));
 }
 
 static bool matches(matcher *m, const gbx_entry *entry) {
@@ -82,16 +89,15 @@ static bool matches(matcher *m, const gbx_entry *entry) {
     if (!m->has_task || m->task != entry->head->task) {
         m->has_task = true;
         m->task = entry->head->task;
-        bool is_wanted = selection->task_numbers.count == 0 && selection->task_ids.count == 0;
-        is_wanted =
-            is_wanted || gbx_selection_has_number(&selection->task_numbers, m->task) ||
-            (entry->task && gbx_selection_has_number(&selection->task_ids, entry->task->task_id));
-        m->is_chosen = is_wanted && matches_any_kernel(m, entry->task);
+        m->is_chosen =
+            matches_number(selection, m->task, entry->task ? &entry->task->task_id : NULL) &&
+            matches_any_kernel(m, entry->task);
     }
     return m->is_chosen && has_bit(selection->roles, entry->head->role) &&
            has_bit(selection->stages, entry->head->stage) &&
            has_bit(selection->kinds, entry->tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR) &&
-           has_bit(selection->dtypes, entry->dtype) && matches_arg(selection, entry);
+           has_bit(selection->dtypes, entry->dtype) &&
+           matches_arg(selection, entry->head->arg_index, entry->arg_name);
 }
 
 /* --- entries --- */
@@ -125,14 +131,23 @@ static void bound(const gbx_selection *selection, const gbx_entries *entries, ui
         *out_end = gbx_entries_find(entries, last + 1);
 }
 
+/* The caller frees `kernels`. */
+static gbx_status begin_matching(const gbx_selection *selection, const gbx_reader *reader,
+                                 matcher *out_matcher) {
+    const gbx_run_info *run = gbx_reader_run(reader);
+    *out_matcher = (matcher){.selection = selection, .run = run};
+    out_matcher->kernels = calloc(run->kernel_count + 1, sizeof *out_matcher->kernels);
+    if (!out_matcher->kernels)
+        return gbx_fail_memory("selecting entries");
+    for (size_t i = 0; i < run->kernel_count; ++i)
+        out_matcher->kernels[i] = gbx_selection_has_name(&selection->kernels, run->kernels[i].name);
+    return NULL;
+}
+
 static gbx_status collect_matching(const gbx_selection *selection, gbx_entries *entries,
                                    gbx_selected *selected) {
-    matcher m = {.selection = selection, .run = gbx_reader_run(gbx_entries_reader(entries))};
-    m.kernels = calloc(m.run->kernel_count + 1, sizeof *m.kernels);
-    if (!m.kernels)
-        return gbx_fail_memory("selecting entries");
-    for (size_t i = 0; i < m.run->kernel_count; ++i)
-        m.kernels[i] = gbx_selection_has_name(&selection->kernels, m.run->kernels[i].name);
+    matcher m;
+    GBX_TRY(begin_matching(selection, gbx_entries_reader(entries), &m));
     uint64_t begin, end;
     gbx_status status = NULL;
     bound(selection, entries, &begin, &end);
@@ -159,6 +174,92 @@ gbx_status gbx_selection_apply(const gbx_selection *selection, gbx_entries *entr
         return NULL;
     }
     gbx_status status = collect_matching(selection, entries, out_selected);
+    if (status) {
+        free(out_selected->indices);
+        *out_selected = (gbx_selected){0};
+    }
+    return status;
+}
+
+/* --- dispatches --- */
+
+gbx_status gbx_dispatches_list(gbx_reader *reader, gbx_dispatches *out_dispatches) {
+    uint64_t count = gbx_reader_get_totals(reader)->dispatches;
+    uint64_t record_count = gbx_reader_count(reader);
+    *out_dispatches = (gbx_dispatches){.reader = reader};
+    out_dispatches->positions = malloc((count + 1) * sizeof *out_dispatches->positions);
+    if (!out_dispatches->positions)
+        return gbx_fail_memory("listing %" PRIu64 " dispatches", count);
+    for (uint64_t i = 0; i < record_count && out_dispatches->count < count; ++i)
+        if (gbx_reader_kind(reader, i) == GBX_INDEX_DISPATCHES)
+            out_dispatches->positions[out_dispatches->count++] = i;
+    return NULL;
+}
+
+void gbx_dispatches_free(gbx_dispatches *dispatches) {
+    free(dispatches->positions);
+    *dispatches = (gbx_dispatches){0};
+}
+
+gbx_status gbx_dispatches_at(const gbx_dispatches *dispatches, uint64_t index,
+                             const gbx_record_dispatch **out_record) {
+    const gbx_record *record = NULL;
+    GBX_TRY(gbx_reader_at(dispatches->reader, dispatches->positions[index], &record));
+    *out_record = (const gbx_record_dispatch *)record;
+    return NULL;
+}
+
+const char *gbx_dispatch_arg_name(const gbx_run_info *run, const gbx_record_dispatch *dispatch,
+                                  uint32_t arg_index) {
+    const uint32_t func_ids[GBX_SUBTASK_COUNT] = {dispatch->func_id, GBX_NO_KERNEL, GBX_NO_KERNEL};
+    return gbx_run_info_slot_name(run, func_ids, arg_index);
+}
+
+/* What a word is used for is unknown: it has no role. */
+static bool matches_slot(const matcher *m, const gbx_record_dispatch *dispatch,
+                         const gbx_record_slot *slot) {
+    const gbx_selection *selection = m->selection;
+    return (selection->roles == 0 || (!slot->is_word && has_bit(selection->roles, slot->role))) &&
+           has_bit(selection->kinds, gbx_record_slot_kind(slot)) &&
+           has_bit(selection->dtypes, slot->dtype) &&
+           matches_arg(selection, slot->arg_index,
+                       gbx_dispatch_arg_name(m->run, dispatch, slot->arg_index));
+}
+
+static bool matches_dispatch(const matcher *m, const gbx_record_dispatch *dispatch) {
+    const gbx_selection *s = m->selection;
+    bool is_by_task =
+        s->args.count == 0 && s->arg_names.count == 0 && !s->roles && !s->kinds && !s->dtypes;
+    if (!matches_number(s, dispatch->head.task, &dispatch->task_id) ||
+        !matches_kernel(m, dispatch->func_id))
+        return false;
+    const void *at = dispatch + 1;
+    bool is_match = is_by_task;
+    for (uint32_t i = 0; i < dispatch->slot_count && !is_match; ++i) {
+        gbx_slot_view view;
+        at = gbx_record_next_slot(at, &view);
+        is_match = matches_slot(m, dispatch, view.slot);
+    }
+    return is_match;
+}
+
+gbx_status gbx_selection_apply_dispatches(const gbx_selection *selection,
+                                          const gbx_dispatches *dispatches,
+                                          gbx_selected *out_selected) {
+    matcher m;
+    gbx_status status = NULL;
+    *out_selected = (gbx_selected){0};
+    GBX_TRY(begin_matching(selection, dispatches->reader, &m));
+    out_selected->indices = malloc((dispatches->count + 1) * sizeof *out_selected->indices);
+    if (!out_selected->indices)
+        status = gbx_fail_memory("selecting from %" PRIu64 " dispatches", dispatches->count);
+    for (uint64_t i = 0; i < dispatches->count && !status; ++i) {
+        const gbx_record_dispatch *dispatch;
+        status = gbx_dispatches_at(dispatches, i, &dispatch);
+        if (!status && matches_dispatch(&m, dispatch))
+            out_selected->indices[out_selected->count++] = i;
+    }
+    free(m.kernels);
     if (status) {
         free(out_selected->indices);
         *out_selected = (gbx_selected){0};

@@ -65,6 +65,31 @@ typedef enum gbx_selection_lack {
 
 gbx_selection_lack gbx_selection_find_lack(const gbx_selection *selection, const gbx_run_info *run);
 
+/* The dispatches of a dump (--dump-args), numbered as in kernel_args_dump.json. */
+typedef struct gbx_dispatches {
+    gbx_reader *reader;
+    uint64_t *positions; /* of each, in the reader's index */
+    uint64_t count;
+} gbx_dispatches;
+
+/* The reader must be open with GBX_INDEX_DISPATCHES, and is borrowed. */
+GBX_MUST_USE gbx_status gbx_dispatches_list(gbx_reader *reader, gbx_dispatches *out_dispatches);
+void gbx_dispatches_free(gbx_dispatches *dispatches);
+
+/* `index` is below the count. The record is valid until the next call with the same reader. */
+GBX_MUST_USE gbx_status gbx_dispatches_at(const gbx_dispatches *dispatches, uint64_t index,
+                                          const gbx_record_dispatch **out_record);
+
+/* The name of an argument of a dispatch, by the signature of its kernel; NULL if it has none. */
+const char *gbx_dispatch_arg_name(const gbx_run_info *run, const gbx_record_dispatch *dispatch,
+                                  uint32_t arg_index);
+
+/* The dispatches whose own kernel matches, with an argument that matches all keys about arguments.
+ * Stages do not count. Succeeds even if nothing matches. */
+GBX_MUST_USE gbx_status gbx_selection_apply_dispatches(const gbx_selection *selection,
+                                                       const gbx_dispatches *dispatches,
+                                                       gbx_selected *out_selected);
+
 /* Succeeds even if nothing matches. */
 GBX_MUST_USE gbx_status gbx_selection_apply(const gbx_selection *selection, gbx_entries *entries,
                                             gbx_selected *out_selected);

@@ -107,23 +107,35 @@ const gbx_option gbx_filter_options[] = {
      .may_repeat = true},
     {0}};
 
-static gbx_status fail_no_names(const gbx_entries *entries, const char *option, const char *what,
+static gbx_status fail_no_names(const gbx_reader *reader, const char *option, const char *what,
                                 const char *instead) {
     return gbx_fail(GBX_INVALID_ARGUMENT, "%s: %s has no names of %s; use %s, or omit the option",
-                    option, gbx_reader_get_origin(gbx_entries_reader(entries))->records_path, what,
-                    instead);
+                    option, gbx_reader_get_origin(reader)->records_path, what, instead);
+}
+
+static gbx_status check_names(const gbx_selection *selection, const gbx_reader *reader) {
+    switch (gbx_selection_find_lack(selection, gbx_reader_run(reader))) {
+    case GBX_SELECTION_LACKS_KERNEL_NAMES:
+        return fail_no_names(reader, "--kernel", "kernels", "--func with a func_id");
+    case GBX_SELECTION_LACKS_ARG_NAMES:
+        return fail_no_names(reader, "--arg", "arguments", "the slot's number");
+    case GBX_SELECTION_LACKS_NOTHING:
+        break;
+    }
+    return NULL;
 }
 
 gbx_status gbx_filter_apply(const gbx_selection *selection, gbx_entries *entries,
                             gbx_selected *out_selected) {
     *out_selected = (gbx_selected){0};
-    switch (gbx_selection_find_lack(selection, gbx_reader_run(gbx_entries_reader(entries)))) {
-    case GBX_SELECTION_LACKS_KERNEL_NAMES:
-        return fail_no_names(entries, "--kernel", "kernels", "--func with a func_id");
-    case GBX_SELECTION_LACKS_ARG_NAMES:
-        return fail_no_names(entries, "--arg", "arguments", "the slot's number");
-    case GBX_SELECTION_LACKS_NOTHING:
-        break;
-    }
+    GBX_TRY(check_names(selection, gbx_entries_reader(entries)));
     return gbx_selection_apply(selection, entries, out_selected);
+}
+
+gbx_status gbx_filter_apply_dispatches(const gbx_selection *selection,
+                                       const gbx_dispatches *dispatches,
+                                       gbx_selected *out_selected) {
+    *out_selected = (gbx_selected){0};
+    GBX_TRY(check_names(selection, dispatches->reader));
+    return gbx_selection_apply_dispatches(selection, dispatches, out_selected);
 }

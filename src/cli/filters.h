@@ -21,4 +21,9 @@ void gbx_filter_read_task(struct argp_state *state, const gbx_option *option, co
 GBX_MUST_USE gbx_status gbx_filter_apply(const gbx_selection *selection, gbx_entries *entries,
                                          gbx_selected *out_selected);
 
+/* The same of dispatches, with gbx_selection_apply_dispatches. */
+GBX_MUST_USE gbx_status gbx_filter_apply_dispatches(const gbx_selection *selection,
+                                                    const gbx_dispatches *dispatches,
+                                                    gbx_selected *out_selected);
+
 #endif

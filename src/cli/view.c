@@ -21,6 +21,7 @@ typedef struct command_line {
     uint64_t limit;
     uint32_t format; /* gbx_export_format */
     uint32_t as;
+    bool is_dispatches;
     bool has_statistics;
     bool is_first_nan;
     bool is_full;
@@ -31,11 +32,26 @@ typedef struct command_line {
 
 /* --- options --- */
 
+/* The option that is about entries only, and not about dispatches; NULL for none. */
+static const char *find_excess(const command_line *line) {
+    return line->is_export                                                   ? "--export"
+           : line->is_full                                                   ? "--full"
+           : line->has_statistics                                            ? "--stats"
+           : line->is_first_nan                                              ? "--first-nan"
+           : line->is_results                                                ? "--results"
+           : line->selection.stages                                          ? "--stage"
+           : line->order.key != GBX_ORDER_INDEX || line->order.is_descending ? "--sort"
+                                                                             : NULL;
+}
+
 static void check(struct argp_state *state, void *context) {
     const command_line *line = context;
     bool has_format = line->format != FORMAT_NONE;
     if ((has_format || line->as != GBX_DTYPE_NONE) && !line->is_export)
         argp_error(state, "%s needs --export", has_format ? "--format" : "--as");
+    const char *excess = find_excess(line);
+    if (line->is_dispatches && excess)
+        argp_error(state, "%s cannot be combined with --dispatches", excess);
     if (line->is_export && line->as_json)
         argp_error(state, "--export cannot be combined with --json");
     bool is_filtered = gbx_selection_is_given(&line->selection);
@@ -79,6 +95,12 @@ static const gbx_option options[] = {
      .manual = "With --index N, the values of result N. A dump has results at level full or stats, "
                "without filters.",
      GBX_STORE(FLAG, command_line, is_results)},
+    {"dispatches", .help = "List what kernels were called with, from a run with --dump-args",
+     .manual = "One line for each call of a kernel: task, kernel, core, block and arguments. "
+               "--index, --limit, --json and all filters but --stage apply; a dispatch is listed "
+               "if its kernel and one of its arguments match. A dump that has only dispatches is "
+               "listed like this without the option.",
+     GBX_STORE(FLAG, command_line, is_dispatches)},
     {"full", .help = "Print all values of the entry, not only the edges",
      GBX_STORE(FLAG, command_line, is_full)},
     {"first-nan",
@@ -241,20 +263,107 @@ static gbx_status show(const command_line *line, gbx_invocation *invocation,
                            : print_text(line, invocation->sink, dump, selected);
 }
 
+/* --- dispatches --- */
+
+static gbx_status select_dispatches(const command_line *line, const gbx_dispatches *dispatches,
+                                    gbx_selected *out_selected) {
+    bool is_there = false;
+    if (line->index != NONE && line->index >= dispatches->count)
+        return gbx_fail(GBX_OUT_OF_RANGE,
+                        "--index %" PRIu64 ": the dump has %" PRIu64 " dispatches, 0 to %" PRIu64,
+                        line->index, dispatches->count, dispatches->count - 1);
+    GBX_TRY(gbx_filter_apply_dispatches(&line->selection, dispatches, out_selected));
+    if (line->index == NONE)
+        return NULL;
+    for (uint64_t i = 0; i < out_selected->count && !is_there; ++i)
+        is_there = out_selected->indices[i] == line->index;
+    out_selected->indices[0] = line->index;
+    out_selected->count = is_there ? 1 : 0;
+    return NULL;
+}
+
+static gbx_status print_dispatches(const command_line *line, gbx_sink *sink,
+                                   const gbx_opened_dump *dump, const gbx_dispatches *dispatches,
+                                   const gbx_selected *selected) {
+    bool is_filtered = gbx_selection_is_given(&line->selection);
+    if (line->as_json)
+        return gbx_dispatches_print_json(sink, dump, dispatches, selected, line->limit);
+    if (selected->count == 0)
+        return NULL;
+    if (line->index != NONE || (selected->count == 1 && is_filtered))
+        return gbx_dispatches_print_one(sink, dump, dispatches, selected->indices[0]);
+    return gbx_dispatches_print_list(sink, dump, dispatches, selected, line->limit, is_filtered);
+}
+
+static gbx_status show_dispatches(const command_line *line, gbx_invocation *invocation,
+                                  const gbx_opened_dump *dump) {
+    gbx_dispatches dispatches;
+    gbx_selected selected = {0};
+    gbx_texts texts = {0};
+    if (gbx_reader_get_totals(dump->reader)->dispatches == 0) {
+        invocation->exit_code = GBX_EXIT_DIFFERS;
+        gbx_command_say("view", "%s has no dispatches; record them with --dump-args",
+                        dump->directory);
+        return NULL;
+    }
+    gbx_status status = gbx_dispatches_list(dump->reader, &dispatches);
+    if (!status)
+        status = select_dispatches(line, &dispatches, &selected);
+    if (!status && selected.count == 0) {
+        invocation->exit_code = GBX_EXIT_DIFFERS;
+        gbx_command_say("view", "none of the %s dispatches of %s matches the filters",
+                        gbx_text_count(&texts, dispatches.count), dump->directory);
+    }
+    if (!status)
+        status = print_dispatches(line, invocation->sink, dump, &dispatches, &selected);
+    free(selected.indices);
+    gbx_dispatches_free(&dispatches);
+    return status;
+}
+
+static bool has_only_dispatches(const gbx_opened_dump *dump) {
+    return gbx_entries_count(dump->entries) == 0 &&
+           gbx_reader_get_totals(dump->reader)->dispatches > 0;
+}
+
+static gbx_status show_entries(const command_line *line, gbx_invocation *invocation,
+                               const gbx_opened_dump *dump) {
+    gbx_selected selected = {0};
+    if (has_only_dispatches(dump)) {
+        invocation->exit_code = GBX_EXIT_DIFFERS;
+        gbx_command_say("view",
+                        "%s: %s has no entries, only dispatches; record entries with "
+                        "--dump-tensor",
+                        find_excess(line), dump->directory);
+        return NULL;
+    }
+    gbx_status status = select_entries(line, dump->entries, &selected);
+    if (!status && line->is_first_nan)
+        status = select_first_nan(line, invocation, dump, &selected);
+    if (!status)
+        status = show(line, invocation, dump, &selected);
+    free(selected.indices);
+    return status;
+}
+
 static gbx_status run(void *context, gbx_invocation *invocation) {
+    const unsigned with_dispatches = GBX_INDEX_DISPATCHES | GBX_INDEX_EXECUTIONS;
     const command_line *line = context;
     gbx_opened_dump dump;
-    gbx_selected selected = {0};
-    unsigned indexed = (line->as_json ? GBX_INDEX_EXECUTIONS : GBX_INDEX_NOTHING) |
-                       (line->is_first_nan ? GBX_INDEX_GRAPH : GBX_INDEX_NOTHING);
+    unsigned indexed = line->is_dispatches  ? with_dispatches
+                       : line->is_first_nan ? GBX_INDEX_GRAPH
+                                            : GBX_INDEX_NOTHING;
+    if (line->as_json)
+        indexed |= GBX_INDEX_EXECUTIONS;
     GBX_TRY(gbx_opened_dump_open(line->dump, indexed, &dump));
-    gbx_status status = line->is_results ? print_results(line, invocation, &dump)
-                                         : select_entries(line, dump.entries, &selected);
-    if (!status && line->is_first_nan)
-        status = select_first_nan(line, invocation, &dump, &selected);
-    if (!status && !line->is_results)
-        status = show(line, invocation, &dump, &selected);
-    free(selected.indices);
+    bool is_dispatches = line->is_dispatches || (has_only_dispatches(&dump) && !find_excess(line));
+    if (is_dispatches && !line->is_dispatches) { /* now that it is known what to index */
+        gbx_opened_dump_close(&dump);
+        GBX_TRY(gbx_opened_dump_open(line->dump, with_dispatches, &dump));
+    }
+    gbx_status status = is_dispatches      ? show_dispatches(line, invocation, &dump)
+                        : line->is_results ? print_results(line, invocation, &dump)
+                                           : show_entries(line, invocation, &dump);
     gbx_opened_dump_close(&dump);
     return status;
 }
@@ -271,13 +380,15 @@ const gbx_command gbx_command_view = {
     .description =
         "Show what a dump holds: a list of every argument of every task, before it was dispatched "
         "and after it completed; with --index, or a filter that leaves one entry, its values. " GBX_DUMP_IS
-        ", or a dump of another tool. A filter may be given several times: any of its "
+        ", or a dump of another tool. With --dispatches, or in a dump that has nothing else: what "
+        "kernels were called with. A filter may be given several times: any of its "
         "values may match; the list has what matches all filters.",
     .examples = "glassbox view\n"
                 "glassbox view --kernel 'softmax*' --stage after --stats --sort -nan\n"
                 "glassbox view --index 17\n"
                 "glassbox view --first-nan\n"
                 "glassbox view --task 3 --role output --export --format npy\n"
+                "glassbox view --dispatches --kernel 'softmax*'\n"
                 "glassbox view --json --limit 10\n",
     .exits = {{GBX_EXIT_OK, "done"},
               {GBX_EXIT_DIFFERS, "nothing matches, or nothing could be exported"},

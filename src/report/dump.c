@@ -116,17 +116,20 @@ const char *gbx_text_replay(gbx_texts *texts, const gbx_opened_dump *dump, const
 
 /* --- names --- */
 
+const char *gbx_text_func(gbx_texts *texts, const gbx_reader *reader, uint32_t func_id) {
+    const gbx_run_kernel *kernel = gbx_run_info_kernel(gbx_reader_run(reader), func_id);
+    return kernel ? gbx_text_cut(texts, kernel->name, GBX_MAX_KERNEL_NAME)
+                  : gbx_text_format(texts, "func %" PRIu32, func_id);
+}
+
 const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
                             const gbx_record_task *task) {
-    const gbx_run_info *run = gbx_reader_run(reader);
     const char *text = NULL;
     for (size_t i = 0; task && i < GBX_SUBTASK_COUNT; ++i) {
         uint32_t func_id = task->func_ids[i];
         if (func_id == GBX_NO_KERNEL)
             continue;
-        const gbx_run_kernel *kernel = gbx_run_info_kernel(run, func_id);
-        const char *name = kernel ? gbx_text_cut(texts, kernel->name, GBX_MAX_KERNEL_NAME)
-                                  : gbx_text_format(texts, "func %" PRIu32, func_id);
+        const char *name = gbx_text_func(texts, reader, func_id);
         text = text ? gbx_text_join(texts, text, "+", name) : name;
     }
     return text ? text : "unknown";
@@ -172,12 +175,9 @@ static void print_count(gbx_sink *sink, const char *what, uint64_t count, const 
     gbx_sink_print(sink, "; %s", count > 0 ? gbx_sink_colour(sink, colour, text) : text);
 }
 
-void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump) {
-    const gbx_reader *reader = dump->reader;
-    const gbx_run_info *run = gbx_reader_run(reader);
-    const gbx_reader_totals *totals = gbx_reader_get_totals(reader);
+static void print_run(gbx_sink *sink, const gbx_opened_dump *dump) {
+    const gbx_run_info *run = gbx_reader_run(dump->reader);
     const char *const parts[] = {run->platform, run->runtime, run->dump_level};
-    bool is_complete = gbx_reader_is_complete(reader);
     gbx_texts *t = &sink->texts;
     gbx_sink_print(sink, "%s", gbx_text_shown(t, run->scene ? run->scene : dump->directory));
     if (run->scene && run->case_name)
@@ -185,11 +185,13 @@ void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump) {
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i)
         if (parts[i])
             gbx_sink_print(sink, ", %s", gbx_text_shown(t, parts[i]));
-    gbx_sink_print(
-        sink, ": %s of %s, %s", gbx_text_counted(t, totals->records + totals->in_flight, "entry"),
-        gbx_text_counted(t, totals->tasks, "task"), gbx_text_bytes(t, totals->payload_bytes));
-    if (totals->stored_bytes != totals->payload_bytes)
-        gbx_sink_print(sink, " (%s stored)", gbx_text_bytes(t, totals->stored_bytes));
+}
+
+/* What is missing, and how the run ended. */
+static void print_state(gbx_sink *sink, const gbx_reader *reader) {
+    const gbx_reader_totals *totals = gbx_reader_get_totals(reader);
+    bool is_complete = gbx_reader_is_complete(reader);
+    gbx_texts *t = &sink->texts;
     print_count(sink, "lost", totals->dropped, GBX_RED);
     print_count(sink, "skipped", totals->skipped, GBX_YELLOW);
     if (totals->truncated > 0)
@@ -209,6 +211,27 @@ void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump) {
         print_count(sink, gbx_text_verb(totals->findings, "finding", "findings"), totals->findings,
                     GBX_RED);
     gbx_sink_print(sink, "\n");
+}
+
+void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump) {
+    const gbx_reader_totals *totals = gbx_reader_get_totals(dump->reader);
+    gbx_texts *t = &sink->texts;
+    print_run(sink, dump);
+    gbx_sink_print(
+        sink, ": %s of %s, %s", gbx_text_counted(t, totals->records + totals->in_flight, "entry"),
+        gbx_text_counted(t, totals->tasks, "task"), gbx_text_bytes(t, totals->payload_bytes));
+    if (totals->stored_bytes != totals->payload_bytes)
+        gbx_sink_print(sink, " (%s stored)", gbx_text_bytes(t, totals->stored_bytes));
+    print_state(sink, dump->reader);
+}
+
+void gbx_dump_print_dispatch_head(gbx_sink *sink, const gbx_opened_dump *dump) {
+    const gbx_reader_totals *totals = gbx_reader_get_totals(dump->reader);
+    gbx_texts *t = &sink->texts;
+    print_run(sink, dump);
+    gbx_sink_print(sink, ": %s of %s", gbx_text_counted(t, totals->dispatches, "dispatch"),
+                   gbx_text_counted(t, totals->tasks, "task"));
+    print_state(sink, dump->reader);
 }
 
 gbx_status gbx_dump_print_run_findings(gbx_sink *sink, const gbx_opened_dump *dump) {

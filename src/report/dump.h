@@ -28,6 +28,9 @@ void gbx_opened_dump_close(gbx_opened_dump *dump);
 /* One line: scene and case, platform, runtime, level, totals, and what was lost or skipped. */
 void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump);
 
+/* The same, with the number of dispatches instead of entries and bytes. */
+void gbx_dump_print_dispatch_head(gbx_sink *sink, const gbx_opened_dump *dump);
+
 /* A line for each finding of the run; nothing without findings. */
 GBX_MUST_USE gbx_status gbx_dump_print_run_findings(gbx_sink *sink, const gbx_opened_dump *dump);
 
@@ -48,6 +51,9 @@ const char *gbx_text_unknown_kernel(gbx_texts *texts, const gbx_opened_dump *dum
 /* "softmax", for a mix "matmul+add", "func 3" where the dump has no names. */
 const char *gbx_text_kernel(gbx_texts *texts, const gbx_reader *reader,
                             const gbx_record_task *task);
+
+/* The same for one kernel. */
+const char *gbx_text_func(gbx_texts *texts, const gbx_reader *reader, uint32_t func_id);
 
 /* "42", or "0x2a" where the dump does not number its tasks: what --task takes. */
 const char *gbx_text_task(gbx_texts *texts, const gbx_reader *reader, uint64_t task,

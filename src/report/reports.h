@@ -89,6 +89,23 @@ GBX_MUST_USE gbx_status gbx_replay_print_all(gbx_sink *sink, const gbx_replay_re
 GBX_MUST_USE gbx_status gbx_replay_print_swap(gbx_sink *sink, const gbx_replay_swap *swap,
                                               const char *files, const char *run_end, bool as_json);
 
+/* --- dispatch_report.c --- */
+
+/* `indices` of `selected` are dispatches, numbered as in kernel_args_dump.json; the first `limit`
+ * of them are listed. The JSON has the form of that file, and needs a reader with
+ * GBX_INDEX_EXECUTIONS. */
+GBX_MUST_USE gbx_status gbx_dispatches_print_list(gbx_sink *sink, const gbx_opened_dump *dump,
+                                                  const gbx_dispatches *dispatches,
+                                                  const gbx_selected *selected, uint64_t limit,
+                                                  bool is_filtered);
+GBX_MUST_USE gbx_status gbx_dispatches_print_json(gbx_sink *sink, const gbx_opened_dump *dump,
+                                                  const gbx_dispatches *dispatches,
+                                                  const gbx_selected *selected, uint64_t limit);
+
+/* One dispatch, a line for each argument. */
+GBX_MUST_USE gbx_status gbx_dispatches_print_one(gbx_sink *sink, const gbx_opened_dump *dump,
+                                                 const gbx_dispatches *dispatches, uint64_t index);
+
 /* --- diff_report.c --- */
 
 /* The two dumps, and the one whose names and numbers are shown: A, unless only B has names. */

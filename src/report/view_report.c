@@ -475,7 +475,8 @@ gbx_status gbx_view_print_json(gbx_sink *sink, const gbx_opened_dump *dump,
                                   .count = count,
                                   .statistics = has_statistics ? computed_statistics : NULL,
                                   .context = dump->entries};
-    gbx_status status = gbx_manifest_print(dump->reader, &chosen, gbx_sink_write, sink);
+    gbx_status status =
+        gbx_manifest_print(dump->reader, GBX_MANIFEST_FILE_TENSORS, &chosen, gbx_sink_write, sink);
     free(choices);
     return status;
 }

@@ -445,24 +445,39 @@ static const char *find_inexact_dispatch(const gbx_record_dispatch *e, uint64_t 
     return NULL;
 }
 
-static gbx_status next_dispatch(gbx_manifest *m, bool *out_has_one) {
+/* The next dispatch, of all or of the chosen ones. */
+static bool choose_dispatch(gbx_manifest *m, gbx_manifest_choice *out_choice) {
     uint64_t count = gbx_reader_count(m->reader);
     uint64_t *position = &m->positions[GBX_MANIFEST_DISPATCHES];
+    if (m->chosen) {
+        bool has_one = *position < m->chosen->count;
+        if (has_one)
+            *out_choice = m->chosen->choices[(*position)++];
+        return has_one;
+    }
     while (*position < count && gbx_reader_kind(m->reader, *position) != GBX_INDEX_DISPATCHES)
         ++*position;
-    *out_has_one = *position < count;
+    if (*position == count)
+        return false;
+    *out_choice = (gbx_manifest_choice){m->dispatch_index++, (*position)++};
+    return true;
+}
+
+static gbx_status next_dispatch(gbx_manifest *m, bool *out_has_one) {
+    gbx_manifest_choice choice;
+    *out_has_one = choose_dispatch(m, &choice);
     if (!*out_has_one)
         return NULL;
     const gbx_record *record = NULL;
+    uint64_t index = choice.index;
     gbx_record_execution execution;
     gbx_span_entry found = {0}, *span = &found;
     bool is_found = false;
-    GBX_TRY(gbx_reader_find_execution(m->reader, *position, &execution, &is_found));
+    GBX_TRY(gbx_reader_find_execution(m->reader, choice.position, &execution, &is_found));
     if (is_found)
         GBX_TRY(gbx_span_entry_add(span, &execution));
-    GBX_TRY(gbx_reader_at(m->reader, (*position)++, &record));
+    GBX_TRY(gbx_reader_at(m->reader, choice.position, &record));
     const gbx_record_dispatch *e = (const gbx_record_dispatch *)record;
-    uint64_t index = m->dispatch_index++;
     const char *inexact = find_inexact_dispatch(e, index);
     if (inexact)
         return gbx_fail_inexact(inexact, "a dispatch of task %" PRIu64, record->task);
@@ -676,8 +691,9 @@ gbx_status gbx_manifest_write(const char *directory, bool has_tensors, bool has_
     return status;
 }
 
-gbx_status gbx_manifest_print(gbx_reader *reader, const gbx_manifest_chosen *chosen,
-                              gbx_manifest_sink write, void *to) {
+gbx_status gbx_manifest_print(gbx_reader *reader, gbx_manifest_kind kind,
+                              const gbx_manifest_chosen *chosen, gbx_manifest_sink write,
+                              void *to) {
     gbx_manifest_file file;
     gbx_manifest *m = calloc(1, sizeof *m);
     if (!m)
@@ -688,7 +704,7 @@ gbx_status gbx_manifest_print(gbx_reader *reader, const gbx_manifest_chosen *cho
         status = gbx_manifest_file_stream(write, to, "a manifest", &file);
     if (!status) {
         m->file = &file;
-        status = put_manifest(m, GBX_MANIFEST_FILE_TENSORS);
+        status = put_manifest(m, kind);
         status = gbx_manifest_file_finish(&file, status);
     }
     end(m);

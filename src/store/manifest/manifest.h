@@ -22,7 +22,7 @@
  */
 GBX_MUST_USE gbx_status gbx_manifest_write(const char *directory, bool has_tensors, bool has_args);
 
-/* One entry of tensor_dump.json. */
+/* One entry of tensor_dump.json, or one dispatch. */
 typedef struct gbx_manifest_choice {
     uint64_t index;    /* in the manifest */
     uint64_t position; /* in the index of the reader */
@@ -43,16 +43,6 @@ typedef struct gbx_manifest_chosen {
 /* Takes all of `bytes`, one or more, before it returns, or fails. */
 typedef gbx_status (*gbx_manifest_sink)(void *to, const void *bytes, size_t size);
 
-/*
- * Hands the text of tensor_dump.json to `write`, with only the chosen entries; leaves out what is
- * unknown (gbx_reader_get_origin). The reader must have GBX_INDEX_ARGUMENTS and
- * GBX_INDEX_EXECUTIONS.
- */
-GBX_MUST_USE gbx_status gbx_manifest_print(gbx_reader *reader, const gbx_manifest_chosen *chosen,
-                                           gbx_manifest_sink write, void *to);
-
-/* --- one by one --- */
-
 typedef enum gbx_manifest_kind {
     GBX_MANIFEST_FILE_TENSORS = 0,   /* tensor_dump.json */
     GBX_MANIFEST_FILE_ARGS = 1,      /* args_dump.json */
@@ -65,6 +55,17 @@ void gbx_manifest_finding_text(const gbx_run_info *run, const gbx_run_finding *f
 
 /* "tensor_dump.json"... */
 const char *gbx_manifest_name(gbx_manifest_kind kind);
+
+/*
+ * Hands the text of tensor_dump.json or kernel_args_dump.json to `write`, with only the chosen
+ * entries or dispatches; leaves out what is unknown (gbx_reader_get_origin). The reader must have
+ * GBX_INDEX_EXECUTIONS, and GBX_INDEX_ARGUMENTS or GBX_INDEX_DISPATCHES.
+ */
+GBX_MUST_USE gbx_status gbx_manifest_print(gbx_reader *reader, gbx_manifest_kind kind,
+                                           const gbx_manifest_chosen *chosen,
+                                           gbx_manifest_sink write, void *to);
+
+/* --- one by one --- */
 
 /* The lists of the three files. */
 typedef enum gbx_manifest_list {
