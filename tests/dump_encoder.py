@@ -21,8 +21,7 @@ CAUSES = ("stall", "disk", "corrupt", "device")
 REASONS = ("the tensors of the task were never described", "the description of the argument does not match what the kernel gets",
            "the signature calls the argument a tensor, but it was never described")
 REASON_CODES = ("undescribed", "misdescribed", "undescribed_tensor")
-RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE = range(1, 14)
-RESULT = 15
+RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE, FINDING, RESULT = range(1, 16)
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, PIECES, COMPLETE = (1 << i for i in range(9))
 NO_KERNEL, NONE, NO_END = 0xFFFFFFFF, 255, (1 << 64) - 1
 HEADER = struct.pack("<8s2I", b"GBXJRNL1", 2, 64) + bytes(48)
@@ -345,7 +344,7 @@ class Dump:
                 "bin_file": "tensor_dump.bin", "bin_format": {"type": "logical_contiguous", "byte_order": "little_endian"},
                 "dump_level": self.level, "complete": self.is_complete, "status": self.status, **self.counts(),
                 "dropped_overwrite": 0, "stall_ns": 77 if self.has_end else 0, "kernels": kernels, "losses": losses,
-                "skipped": skipped, "results": self.shown_results(), "tensors": entries}
+                "skipped": skipped, "finding_count": 0, "findings": [], "results": self.shown_results(), "tensors": entries}
 
     def shown_results(self):
         ordered = sorted(self.results, key=lambda result: result["arg_index"])

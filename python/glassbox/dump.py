@@ -82,6 +82,11 @@ class Dump(Records):
         return [Result(self, entry) for entry in self._source.info["results"]]
 
     @property
+    def findings(self) -> list[dict[str, Any]]:
+        """What kernels wrote outside of their buffers; empty for a dump that is read from its manifest."""
+        return list(self._source.info.get("findings") or [])
+
+    @property
     def totals(self) -> dict[str, int]:
         """The counts of the manifest."""
         return {name: value for name, value in self._source.info.items()

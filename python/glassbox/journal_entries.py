@@ -14,8 +14,8 @@ from .dtypes import BY_CODE, json_float, json_scalar, json_value, scalar_value
 from .journal import Journal
 from .manifest_entry import ROLES, STAGES
 from .record_checks import tail_words
-from .record_heads import (COMPLETE, CONTIGUOUS, DONE, DUPLICATE, EDGES, END, EXECUTION, HASH, IN_FLIGHT, LOSS, NONE, PAYLOAD,
-                           RESULT, SCALAR,
+from .record_heads import (COMPLETE, CONTIGUOUS, DONE, DUPLICATE, EDGES, END, EXECUTION, FINDING, HASH, IN_FLIGHT, LOSS, NONE,
+                           PAYLOAD, RESULT, SCALAR,
                            SKIPPED, STATS, TASK, TENSOR, TRUNCATED)
 
 _CAUSES = ("stall", "disk", "corrupt", "device")
@@ -27,6 +27,13 @@ _CHUNK = 16384
 _ENDINGS = {1: "well", 2: "records_lost", 3: "failed"}
 _OUTCOME = struct.Struct("<4IQ4IQ2I")
 _NO_END = 2**64 - 1
+_NO_TASK = 2**64 - 1
+# kind, place, time, finder, address, bytes, first, span, changed, index, owner_func, owner_task, certainty,
+# candidate_count, candidate_total, run_total, three words, eight candidates (task, func_id, arg_index).
+_FINDING = struct.Struct("<2I4Qq2Q2IQ2I5Q" + "Q2I" * 8)
+_FINDING_KINDS = (None, "overrun", "underrun", "stray", "arguments_overwritten")
+_FINDING_PLACES = (None, "run_argument", "allocation", "device_malloc", "output", "arguments", "own")
+_CERTAINTIES = ("open", "likely", "sure")
 
 
 class JournalEntries:
@@ -189,7 +196,8 @@ class JournalEntries:
                 "result_payload_bytes": sum(result["bin_size"] for result in results),
                 "result_stored_bytes": int(words[stored.at + 6].sum()),
                 "kernels": self.run.kernels,
-                "losses": losses, "skipped": self._skipped(), "results": results}
+                "losses": losses, "skipped": self._skipped(), "finding_count": self._finding_count(),
+                "findings": self._findings(), "results": results}
 
     def _results(self) -> list[dict[str, Any]]:
         """The output and in-out tensors of the run at its end."""
@@ -263,6 +271,34 @@ class JournalEntries:
         number = int(self.journal.words[at + 6]) if has_tail else 0
         return number - 1 if 0 < number <= 64 else None
 
+    def _finding_bodies(self) -> list[tuple[int, ...]]:
+        words = self.journal.words
+        return [_FINDING.unpack(words[at + 4:at + 36].tobytes()) for at in self.journal.of_type(FINDING).at.tolist()]
+
+    def _finding_count(self) -> int:
+        """All of the run: the journal keeps the first of them."""
+        count = 0
+        for body in self._finding_bodies():
+            count = body[15] if body[15] > count else count + (body[15] == 0)
+        return count
+
+    def _findings(self) -> list[dict[str, Any]]:
+        findings = []
+        for body in self._finding_bodies():
+            (kind, place, time, finder, address, size, first, span, changed, index, owner_func, owner, certainty, kept,
+             total) = body[:15]
+            candidates = [{"task_seq": task, "func_id": _known(func_id, NO_KERNEL),
+                           "kernel": self.run.kernel_name(func_id), "arg_index": _known(arg, NO_KERNEL)}
+                          for task, func_id, arg in (body[i:i + 3] for i in range(19, 19 + 3 * kept, 3))]
+            findings.append({"kind": _named(_FINDING_KINDS, kind), "time_ns": time, "finder_seq": _known(finder, _NO_TASK),
+                             "place": _named(_FINDING_PLACES, place), "place_index": index,
+                             "owner_seq": _known(owner, _NO_TASK), "owner_kernel": self.run.kernel_name(owner_func),
+                             "buffer_addr": f"0x{address:016x}", "buffer_bytes": size, "first_byte": first,
+                             "span_bytes": span, "changed_bytes": changed,
+                             "certainty": _named(_CERTAINTIES, certainty), "candidate_count": total,
+                             "candidates": candidates})
+        return findings
+
     def _skipped(self) -> list[dict[str, Any]]:
         heads, skipped = self.journal.of_type(SKIPPED), []
         for at, task, arg in zip(heads.at.tolist(), heads.task.tolist(), heads.arg.tolist()):
@@ -273,6 +309,14 @@ class JournalEntries:
                             "arg_index": None if arg == NONE else arg, "kernel": self.run.kernel_name(word >> 32),
                             "reason": REASONS[reason], "reason_code": REASON_CODES[reason]})
         return skipped
+
+
+def _known(number: int, none: int) -> int | None:
+    return None if number == none else number
+
+
+def _named(names: Sequence[str | None], number: int) -> str | None:
+    return names[number] if number < len(names) else None
 
 
 def _counts(names: Sequence[str], codes: np.ndarray) -> dict[str, int]:

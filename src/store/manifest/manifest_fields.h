@@ -65,8 +65,9 @@
     X(kernels,              ALWAYS, list,       true, GBX_MANIFEST_KERNELS)                        \
     X(losses,               ALWAYS, list,       m->has_lists, GBX_MANIFEST_LOSSES)                 \
     X(skipped,              ALWAYS, list,       m->has_lists, GBX_MANIFEST_SKIPPED)                \
-    X(finding_count,        LATER,  u64,        true, m->totals->findings)                         \
-    X(findings,             LATER,  list,       m->has_lists, GBX_MANIFEST_FINDINGS)               \
+    X(finding_count,        LATER,  u64,        m->has_findings, m->totals->findings)              \
+    X(findings,             LATER,  list,       m->has_lists && m->has_findings,                   \
+                                                GBX_MANIFEST_FINDINGS)                             \
     X(results,              LATER,  list,       m->has_lists, GBX_MANIFEST_RESULTS)                \
     X(tensors,              ALWAYS, list,       m->has_lists, GBX_MANIFEST_TENSORS)
 
