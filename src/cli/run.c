@@ -74,6 +74,9 @@ static const gbx_option options[] = {
      GBX_STORE(INTEGER, command_line, run.call.window), .min = 1, .max = GBX_MAX_WINDOW},
     {"gm", "SIZE", .help = "Global memory of the chip: 512M, 4G... (default 8G)",
      GBX_STORE(SIZE, command_line, run.chip.gm_bytes), .min = 1, .max = GBX_MAX_GM_BYTES},
+    {"loose-signatures",
+     .help = "Warn of tasks that break the signature of a kernel, and run them all the same",
+     GBX_STORE(FLAG, command_line, run.call.has_loose_signatures)},
     {"no-golden", .help = "Do not compare the outputs",
      GBX_STORE(FLAG, command_line, run.skips_golden)},
     {"rounds", "N", .help = "Run each case N times on the open chip",
@@ -81,9 +84,11 @@ static const gbx_option options[] = {
     {"timeout", "S", .help = "Seconds without progress that count as a hang (default 10)",
      GBX_STORE(SECONDS, command_line, run.call.timeout_ms)},
     {"json", .help = "Print one JSON document",
-     .manual = "Its members are scene, platform, runtime, blocks, threads and cases: an array of "
-               "objects with name, round, status (ok, differs, failed, not_compared), error, "
-               "tasks, seconds, dump (its path, or null), dump_totals and outputs.",
+     .manual =
+         "Its members are scene, platform, runtime, blocks, threads and cases: an array of "
+         "objects with name, round, status (ok, differs, failed, not_compared), error, "
+         "tasks, seconds, dump (its path, or null), dump_totals, signature_warnings (how many), "
+         "signature_sentences (the first of each sort) and outputs.",
      GBX_STORE(FLAG, command_line, as_json)},
     {"verbose", .letter = 'v', .help = "Also report outputs that are right",
      GBX_STORE(FLAG, command_line, is_verbose)},
