@@ -111,7 +111,7 @@ typedef struct gbx_load_block {
     gbx_signature signature;
     char path[4096]; /* absolute path of a shared object, where there is no function */
 } gbx_load_block;
-_Static_assert(sizeof(gbx_signature) == 232 && sizeof(gbx_load_block) == 4344,
+_Static_assert(sizeof(gbx_signature) == 248 && sizeof(gbx_load_block) == 4360,
                "layout of the load payload");
 
 /* The largest payload of a launch. */

@@ -107,18 +107,6 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
 
 /* --- tensors and scalars --- */
 
-/* A word a signature: enough for most tasks. False where it takes a closer look. */
-static bool fits_at_once(const gbx_signature *signature, const gbx_args *args) {
-    uint64_t roles, dtypes;
-    memcpy(&roles, args->roles, sizeof roles);
-    memcpy(&dtypes, args->scalar_dtypes, sizeof dtypes);
-    return signature->is_quick && args->tensor_count == signature->tensor_count &&
-           (roles & signature->role_mask) == signature->roles &&
-           (signature->scalar_count == 0 ||
-            (args->scalar_count == signature->scalar_count &&
-             (dtypes & signature->dtype_mask) == signature->dtypes));
-}
-
 static bool compare_args(finding *f, const gbx_signature *signature, const gbx_args *args) {
     uint32_t tensors = signature->tensor_count;
     uint32_t scalars = signature->scalar_count;
@@ -140,13 +128,13 @@ static bool compare_args(finding *f, const gbx_signature *signature, const gbx_a
     return true;
 }
 
-bool gbx_check_signatures(const gbx_graph_limits *limits, uint64_t task,
-                          const gbx_task_kernels *kernels, const gbx_args *args,
-                          gbx_graph_error *error) {
+bool gbx_compare_signatures(const gbx_graph_limits *limits, uint64_t task,
+                            const gbx_task_kernels *kernels, const gbx_args *args,
+                            gbx_graph_error *error) {
     for (uint32_t s = 0; s < GBX_SUBTASK_COUNT; ++s) {
         const gbx_signature *signature = signature_of(limits, kernels, s);
         finding f = {limits, error, task, kernels->func_ids[s]};
-        if (signature && !fits_at_once(signature, args) && !compare_args(&f, signature, args))
+        if (signature && !compare_args(&f, signature, args))
             return false;
     }
     return true;

@@ -166,6 +166,9 @@ static void wake_worker(void *context, uint32_t worker) {
     gbx_doorbell_ring(&device->workers[worker].bell);
 }
 
+_Static_assert(sizeof(gbx_graph_message) <= sizeof(((gbx_control_block *)0)->message),
+               "what a graph reports fits");
+
 /* What the host makes sentences of. */
 static void leave_message(gbx_graph *graph) {
     gbx_graph_message *message = (gbx_graph_message *)graph->device->control->message;

@@ -84,41 +84,49 @@ const char *gbx_list_next(const char **rest, size_t *out_length) {
     return item;
 }
 
+static bool has_form(const gbx_parameter *tensor) {
+    return tensor->dtype != GBX_DTYPE_NONE || tensor->ndims != GBX_ANY_NDIMS;
+}
+
 static void make_quick(gbx_signature *signature) {
     uint8_t bytes[4][GBX_QUICK_ARGUMENTS] = {{0}};
-    uint64_t *const words[4] = {&signature->roles, &signature->role_mask, &signature->dtypes,
-                                &signature->dtype_mask};
     uint32_t tensors = signature->tensor_count;
     uint32_t scalars = signature->scalar_count;
-    signature->is_quick = tensors <= GBX_QUICK_ARGUMENTS && scalars <= GBX_QUICK_ARGUMENTS;
-    for (uint32_t i = 0; i < tensors && signature->is_quick; ++i) {
-        const gbx_parameter *tensor = &signature->slots[i];
-        bytes[0][i] = tensor->kind;
+    bool says_all = tensors <= GBX_QUICK_ARGUMENTS && scalars <= GBX_QUICK_ARGUMENTS;
+    for (uint32_t i = 0; i < tensors && says_all; ++i) {
+        bytes[0][i] = signature->slots[i].kind;
         bytes[1][i] = 0xff;
-        signature->is_quick = tensor->dtype == GBX_DTYPE_NONE && tensor->ndims == GBX_ANY_NDIMS;
+        says_all = !has_form(&signature->slots[i]);
     }
-    for (uint32_t i = 0; i < scalars && signature->is_quick; ++i) {
+    for (uint32_t i = 0; i < scalars && says_all; ++i) {
         bytes[2][i] = signature->slots[tensors + i].dtype;
         bytes[3][i] = bytes[2][i] == GBX_DTYPE_NONE ? 0 : 0xff;
     }
-    for (size_t i = 0; i < 4; ++i)
-        memcpy(words[i], bytes[i], sizeof bytes[i]);
+    memcpy(&signature->roles, bytes[0], sizeof signature->roles);
+    memcpy(&signature->role_mask, bytes[1], sizeof signature->role_mask);
+    memcpy(&signature->dtypes, bytes[2], sizeof signature->dtypes);
+    memcpy(&signature->dtype_mask, bytes[3], sizeof signature->dtype_mask);
+    signature->counts = tensors | (uint64_t)scalars << 32;
+    if (!says_all)
+        signature->counts = 1; /* and no bit counts: nothing is equal */
+    else if (tensors + scalars > 0)
+        signature->count_mask = scalars ? UINT64_MAX : UINT32_MAX;
 }
 
 bool gbx_signature_read(const char *text, gbx_signature *out) {
+    static const uint32_t most[] = {GBX_MAX_TENSOR_ARGS, GBX_MAX_SCALAR_ARGS};
     *out = (gbx_signature){0};
     for (int is_scalar = 0; is_scalar <= 1; ++is_scalar) {
         const char *rest = text && text[0] ? text : NULL;
         const char *word;
         size_t length;
         uint32_t count = 0;
-        uint32_t most = is_scalar ? GBX_MAX_SCALAR_ARGS : GBX_MAX_TENSOR_ARGS;
         while ((word = gbx_list_next(&rest, &length))) {
             gbx_parameter parameter;
             if (gbx_parameter_read(word, length, &parameter) != GBX_PARAMETER_OK ||
                 (parameter.kind == GBX_PARAMETER_SCALAR) != is_scalar)
                 continue;
-            if (count == most)
+            if (count == most[is_scalar])
                 return false;
             out->slots[out->tensor_count + count++] = parameter;
         }

@@ -56,15 +56,20 @@ const char *gbx_list_next(const char **rest, size_t *out_length);
  * nothing; one without scalars says nothing about scalars.
  */
 typedef struct gbx_signature {
-    uint8_t tensor_count;
-    uint8_t scalar_count;
-    uint8_t is_quick; /* whether the words below say it all */
-    uint8_t reserved[5];
-    /* Roles of tensors and dtypes of scalars, a byte each, and which of these bytes count. */
+    /*
+     * For a quick look, which most arguments pass: how many tensors and (in the high half) scalars,
+     * roles of tensors and dtypes of scalars, a byte each; each with a mask of the bits that
+     * count. Nothing passes where this does not say it all.
+     */
+    uint64_t counts;
+    uint64_t count_mask;
     uint64_t roles;
     uint64_t role_mask;
     uint64_t dtypes;
     uint64_t dtype_mask;
+    uint8_t tensor_count;
+    uint8_t scalar_count;
+    uint8_t reserved[6];
     gbx_parameter slots[GBX_SIGNATURE_SLOTS];
 } gbx_signature;
 
