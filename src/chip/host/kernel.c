@@ -95,10 +95,10 @@ gbx_status gbx_chip_check_kernel(const gbx_chip *chip, const gbx_kernel *kernel)
 
 /* --- loading and keeping --- */
 
-static gbx_status load(gbx_chip *chip, const gbx_kernel *kernel, const char *path) {
-    gbx_load_block block = {.func_id = kernel->func_id,
-                            .core = (uint32_t)kernel->core,
-                            .signature = chip->signatures[kernel->func_id]};
+static gbx_status load(gbx_chip *chip, const gbx_kernel *kernel, const char *path,
+                       const gbx_signature *signature) {
+    gbx_load_block block = {
+        .func_id = kernel->func_id, .core = (uint32_t)kernel->core, .signature = *signature};
     if (kernel->function)
         memcpy(&block.function, &kernel->function, sizeof kernel->function);
     else if ((size_t)snprintf(block.path, sizeof block.path, "%s", path) >= sizeof block.path)
@@ -147,14 +147,18 @@ static gbx_status keep(gbx_kernel_entry *entry, const gbx_kernel *kernel, const 
 
 gbx_status gbx_chip_load_kernel(gbx_chip *chip, const gbx_kernel *kernel, const char *path) {
     gbx_kernel_entry *entry = &chip->kernels[kernel->func_id];
+    gbx_signature signature;
     GBX_TRY(keep(entry, kernel, path));
-    (void)gbx_signature_read(kernel->signature, &chip->signatures[kernel->func_id]);
-    gbx_status status = load(chip, kernel, path);
-    if (status)
+    (void)gbx_signature_read(kernel->signature, &signature); /* it was checked */
+    gbx_status status = load(chip, kernel, path, &signature);
+    if (status) {
         forget(entry);
-    else /* a kernel with a name is registered */
-        snprintf(entry->name, sizeof entry->name, "%s", kernel->name);
-    return status;
+        return status;
+    }
+    chip->signatures[kernel->func_id] = signature;
+    /* A kernel with a name is registered. */
+    snprintf(entry->name, sizeof entry->name, "%s", kernel->name);
+    return NULL;
 }
 
 void gbx_chip_forget_kernels(gbx_chip *chip) {
