@@ -293,6 +293,60 @@ static void test_wrong_calls_are_named(void **state) {
     gbx_chip_close(chip);
 }
 
+/* A call gives tensors and scalars without roles: number, dtype and rank must match. */
+static void test_calls_follow_the_signature(void **state) {
+    gbx_chip *chip = open_chip(*state, 1);
+    char source[4096];
+    gbx_kernel kernel = test_kernel(ADD, GBX_CORE_AIV, "add.c", source);
+    kernel.signature = "in:float32[1],scalar:float32,in,out";
+    kernel.arg_names = "a,unused,b,c";
+    assert_ok(gbx_kernel_register(chip, &kernel));
+    float a[] = {1, 2}, b[] = {10, 20}, c[] = {0, 0};
+    gbx_tensor tensors[] = {vector_at(put(chip, a, sizeof a), GBX_FLOAT32, 2),
+                            vector_at(put(chip, b, sizeof b), GBX_FLOAT32, 2),
+                            vector_at(put(chip, c, sizeof c), GBX_FLOAT32, 2),
+                            vector_at(put(chip, c, sizeof c), GBX_FLOAT32, 2)};
+    const uint64_t scalars[2] = {0};
+    gbx_call call = call_of(ADD, GBX_CORE_AIV, 1, tensors, 3);
+    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_BAD_GRAPH,
+                 "task 0 (kernel add.c): argument 3 (unused) is missing: the signature lists 4 "
+                 "arguments, the task has 3");
+    call.scalars = scalars;
+    call.scalar_count = 1;
+    assert_ok(gbx_chip_call(chip, &call, NULL, NULL));
+    assert_ok(gbx_gm_copy_out(chip, c, tensors[2].data, sizeof c));
+    assert_true(c[0] == 11 && c[1] == 22);
+    call.tensor_count = 2;
+    call.scalar_count = 2;
+    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_BAD_GRAPH,
+                 "task 0 (kernel add.c): argument 2 (c) is missing: the signature lists 3 tensors, "
+                 "the task has 2");
+    call.tensor_count = 4;
+    call.scalar_count = 0;
+    assert_fails(
+        gbx_chip_call(chip, &call, NULL, NULL), GBX_BAD_GRAPH,
+        "task 0 (kernel add.c): argument 3 (unused): the signature says scalar:float32, but "
+        "the task describes a tensor");
+    call.tensor_count = 3;
+    call.scalar_count = 2;
+    gbx_call_config loose = {.has_loose_signatures = true};
+    gbx_call_result result;
+    assert_ok(gbx_chip_call(chip, &call, &loose, &result));
+    assert_int_equal(result.signature_warnings, 1);
+    assert_int_equal(result.signature_sentence_count, 1);
+    assert_string_equal(result.signature_sentences[0],
+                        "task 0 (kernel add.c): argument 4 is too many: the signature lists 4 "
+                        "arguments, the task has 5");
+    call.scalar_count = 1;
+    assert_ok(gbx_chip_call(chip, &call, &loose, &result));
+    assert_int_equal(result.signature_warnings, 0);
+    assert_int_equal(result.signature_sentence_count, 0);
+    tensors[0].dtype = GBX_INT32;
+    assert_fails(gbx_chip_call(chip, &call, NULL, NULL), GBX_BAD_GRAPH,
+                 "argument 0 (a): the signature says in:float32[1], but the task gives int32");
+    gbx_chip_close(chip);
+}
+
 static void test_limits_are_said(void **state) {
     const chip_variant *variant = *state;
     gbx_chip *chip;
@@ -345,6 +399,7 @@ int main(void) {
         cmocka_unit_test(test_calls_follow_each_other),
         cmocka_unit_test(test_every_dispatch_runs_once),
         cmocka_unit_test(test_wrong_calls_are_named),
+        cmocka_unit_test(test_calls_follow_the_signature),
         cmocka_unit_test(test_limits_are_said),
         cmocka_unit_test(test_own_memory_is_protected),
     };

@@ -13,9 +13,11 @@
 enum { LITTLE = 1 << 17 };
 
 /* A full dump on each runtime. */
-static void check_everywhere(dump_scene *scene, const chip_variant *variant, uint32_t threads) {
+static void check_with(dump_scene *scene, const chip_variant *variant, uint32_t threads,
+                       bool has_loose_signatures) {
     gbx_chip *chip = scene_chip(scene, variant, threads);
     gbx_call_config config = scene_full_config();
+    config.has_loose_signatures = has_loose_signatures;
     dump_rules rules = scene_full_rules(scene);
     for (int runtime = 0; runtime < SCENE_RUNTIMES; ++runtime) {
         dump_files files;
@@ -25,6 +27,10 @@ static void check_everywhere(dump_scene *scene, const chip_variant *variant, uin
         scene_drop(&files);
     }
     scene_close(chip);
+}
+
+static void check_everywhere(dump_scene *scene, const chip_variant *variant, uint32_t threads) {
+    check_with(scene, variant, threads, false);
 }
 
 /* --- views --- */
@@ -194,7 +200,7 @@ static void test_declared_scalars(void **state) {
     scene_arg(scene, other, GBX_ROLE_INOUT, scene_matrix(scene, GBX_INT8, 2, 3));
     scene_scalar(other, GBX_INT32, 0xffffffff);
     scene_scalar(other, GBX_DTYPE_NONE, 0x3c00);
-    check_everywhere(scene, *state, 0);
+    check_with(scene, *state, 0, true);
     scene_destroy(scene);
 }
 
@@ -284,6 +290,7 @@ static void test_mixes_and_blocks(void **state) {
             scene_arg(scene, task, GBX_ROLE_INPUT, scene_matrix(scene, GBX_INT32, 3, 4));
             scene_arg(scene, task, GBX_ROLE_OUTPUT, scene_matrix(scene, GBX_UINT8, 50, 20));
             scene_scalar(task, GBX_DTYPE_NONE, gbx_word_f32(0.75f));
+            scene_scalar(task, GBX_FLOAT16, 0x3c00);
         }
     }
     check_everywhere(scene, *state, 3);

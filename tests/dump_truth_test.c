@@ -72,8 +72,8 @@ static void declare(stage *s, size_t index) {
     bool has_names = false;
     for (size_t i = 0; i < kernel->parameter_count; ++i) {
         const gbx_scene_parameter *one = &kernel->signature[i];
-        append(s->signatures[index], roles[one->role],
-               one->dtype ? dump_dtype_name(one->dtype) : NULL);
+        append(s->signatures[index], roles[one->is.kind],
+               one->is.dtype ? dump_dtype_name(one->is.dtype) : NULL);
         append(s->names[index], one->name ? one->name : "", NULL);
         has_names |= one->name != NULL;
     }

@@ -69,8 +69,17 @@ static void test_wrong_descriptions(void **state) {
         const char *says;
     } cases[] = {
         {"in,inn", NULL,
-         "signature \"in,inn\": unknown word \"inn\"; expected in, out, inout, scalar or "
-         "scalar:DTYPE"},
+         "signature \"in,inn\": unknown word \"inn\"; expected in, out, inout or scalar, alone or as "
+         "in in:float32, in:float32[2], in:[2] or scalar:float32"},
+        {"in:", NULL, "unknown word \"in:\""},
+        {"in:f33", NULL, "unknown word \"in:f33\""},
+        {"in[2]", NULL, "unknown word \"in[2]\""},
+        {"in:float32[9]", NULL, "unknown word \"in:float32[9]\""},
+        {"in:float32[]", NULL, "unknown word \"in:float32[]\""},
+        {"in:float32[2", NULL, "unknown word \"in:float32[2\""},
+        {"in:float32[2]x", NULL, "unknown word \"in:float32[2]x\""},
+        {"scalar:float32[2]", NULL, "unknown word \"scalar:float32[2]\""},
+        {"scalar:[0]", NULL, "unknown word \"scalar:[0]\""},
         {"in,", NULL, "unknown word \"\""},
         {"in, out", NULL, "unknown word \" out\""},
         {"scalar:", NULL, "unknown word \"scalar:\""},

@@ -36,7 +36,7 @@ def test_results():
     check("document", document, {
         "scene": "adder", "platform": "a2a3sim", "runtime": TENSORMAP, "blocks": 8, "threads": 2,
         "cases": [{"name": "default", "round": 1, "status": "ok", "error": None, "tasks": 1, "dump": None,
-                   "dump_totals": None,
+                   "dump_totals": None, "signature_warnings": 0, "signature_sentences": [],
                    "outputs": [{"name": "y", "ok": True, "max_abs": 0.0, "max_rel": 0.0, "mismatches": 0,
                                 "first_bad": None}], "blame": None}]})
     out, err = run(directory / "scene.json", "-v", "--device", "thread")

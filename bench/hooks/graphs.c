@@ -49,7 +49,10 @@ static gbx_status run_graph(gbx_chip *chip, const char *runtime, uint64_t *scala
     const int64_t shape[] = {(int64_t)scalars[0]};
     bool is_on_host = strcmp(runtime, "host_build_graph") == 0;
     gbx_run_tensor tensor = {.name = "memory", .role = GBX_ROLE_INPUT};
-    gbx_kernel kernel = {.name = "no_op", .core = GBX_CORE_AIV, .function = no_op};
+    gbx_kernel kernel = {.name = "no_op",
+                         .core = GBX_CORE_AIV,
+                         .function = no_op,
+                         .signature = is_on_host ? "scalar" : "inout"};
     gbx_call_result result;
     GBX_TRY(gbx_kernel_register(chip, &kernel));
     GBX_TRY(gbx_tensor_contiguous((uintptr_t)memory, GBX_FLOAT32, 1, shape, &tensor.tensor));

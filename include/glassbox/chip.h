@@ -101,8 +101,9 @@ typedef struct gbx_kernel {
     const char *link_flags;       /* libraries besides -lm, and files to link; likewise */
     const char *shared_object;    /* a ready .so that defines kernel_entry */
     gbx_kernel_function function; /* of this program; needs GBX_DEVICE_THREAD */
-    /* The rest is for dumps; each may be NULL. */
-    const char *signature; /* "in,inout,out,scalar:float32" */
+    /* The rest may be NULL. Every task is checked against the signature; names are for messages and
+     * dumps. */
+    const char *signature; /* "in,inout,out:bfloat16[2],scalar:float32"; docs/kernels.md */
     const char *arg_names; /* "query,state,output,scale": a name for each word of the signature */
     const char *origin;    /* with shared_object: its source, compiled with the flags above */
 } gbx_kernel;
@@ -147,6 +148,7 @@ typedef struct gbx_call_config {
     uint32_t window;      /* tensormap_and_ringbuffer: tasks in flight; 0: GBX_DEFAULT_WINDOW */
     uint64_t heap_bytes;  /* of its heap ring; 0: half of the free memory, at most 4 GiB */
     gbx_build_mode build; /* aicpu_build_graph */
+    bool has_loose_signatures; /* a task that breaks a signature is a warning, not an error */
     /* Each of the next two makes a dump of the run, in dump.directory. */
     gbx_dump_level enable_dump_tensor; /* GBX_DUMP_OFF: no tensors */
     bool enable_dump_args; /* the arguments of the orchestration and of every dispatch */
@@ -165,6 +167,10 @@ GBX_API GBX_MUST_USE gbx_status gbx_dump_filters_check(const gbx_dump_options *o
                                                        const gbx_kernel *kernels,
                                                        size_t kernel_count);
 
+/* Sentences about loose signatures that a run keeps, and the longest, with its end. */
+#define GBX_MAX_SIGNATURE_SENTENCES 5
+#define GBX_SIGNATURE_SENTENCE_BYTES 320
+
 typedef struct gbx_call_result {
     int64_t device_ns;   /* of the run on the chip, by its clock */
     uint64_t tasks;      /* tasks completed */
@@ -173,6 +179,10 @@ typedef struct gbx_call_result {
     /* What kernels did outside of their arguments; the first of them, also after a failure. */
     uint64_t finding_count;
     gbx_run_finding findings[GBX_RESULT_FINDINGS];
+    /* With has_loose_signatures: arguments that broke a signature; the first of each sort. */
+    uint64_t signature_warnings;
+    uint32_t signature_sentence_count;
+    char signature_sentences[GBX_MAX_SIGNATURE_SENTENCES][GBX_SIGNATURE_SENTENCE_BYTES];
 } gbx_call_result;
 
 /* Calls of one block, without arguments: of a mix of kernels, of one on AIC, of one on AIV0. */

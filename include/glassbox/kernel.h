@@ -64,8 +64,16 @@ typedef struct gbx_tensor {
     int64_t start_offset;  /* in elements */
     int64_t shape[GBX_MAX_DIMS];
     int64_t strides[GBX_MAX_DIMS]; /* in elements; may be 0 or negative */
-    uint64_t reserved[4];          /* zero */
+    uint64_t reserved[4];          /* zero, except in an impossible view */
 } gbx_tensor;
+
+/*
+ * In `dtype`: a view that cannot be made, such as a slice past the end of its dimension. The rest
+ * is the tensor that it was asked of, and `reserved` says what was asked: the call, the dimension,
+ * and start (or index) and length. No task takes such a view; the message names the argument.
+ */
+#define GBX_IMPOSSIBLE_VIEW 0x80000000u
+enum { GBX_VIEW_SLICE = 1, GBX_VIEW_SELECT = 2, GBX_VIEW_TRANSPOSE = 3 };
 
 typedef enum gbx_core_type { GBX_CORE_AIC = 0, GBX_CORE_AIV = 1 } gbx_core_type;
 

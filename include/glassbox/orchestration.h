@@ -487,9 +487,31 @@ static inline gbx_tensor gbx_new_tensor(gbx_dtype dtype, uint32_t ndims, const i
     return gbx_tensor_at(0, dtype, ndims, shape);
 }
 
-/* `length` indices of one dimension, beginning with `start`. */
+/* Of an impossible view an impossible view is made, with what was wrong first. */
+static inline gbx_tensor gbx_view_impossible(const gbx_tensor *tensor, uint32_t call, uint32_t dim,
+                                             int64_t start, int64_t length) {
+    gbx_tensor view = *tensor;
+    if (view.dtype & GBX_IMPOSSIBLE_VIEW)
+        return view;
+    view.dtype |= GBX_IMPOSSIBLE_VIEW;
+    view.reserved[0] = call;
+    view.reserved[1] = dim;
+    view.reserved[2] = (uint64_t)start;
+    view.reserved[3] = (uint64_t)length;
+    return view;
+}
+
+static inline int gbx_view_has_dim(const gbx_tensor *tensor, uint32_t dim) {
+    return dim < tensor->ndims && dim < GBX_MAX_DIMS && !(tensor->dtype & GBX_IMPOSSIBLE_VIEW);
+}
+
+/* `length` indices of one dimension, beginning with `start`. Where the tensor does not have them, a
+ * view that no task takes; so do the next two. */
 static inline gbx_tensor gbx_view_slice(const gbx_tensor *tensor, uint32_t dim, int64_t start,
                                         int64_t length) {
+    if (!gbx_view_has_dim(tensor, dim) || start < 0 || length < 0 || start > tensor->shape[dim] ||
+        length > tensor->shape[dim] - start)
+        return gbx_view_impossible(tensor, GBX_VIEW_SLICE, dim, start, length);
     gbx_tensor view = *tensor;
     view.start_offset += start * tensor->strides[dim];
     view.shape[dim] = length;
@@ -498,8 +520,11 @@ static inline gbx_tensor gbx_view_slice(const gbx_tensor *tensor, uint32_t dim, 
 
 /* One index of a dimension; the view has one dimension less. */
 static inline gbx_tensor gbx_view_select(const gbx_tensor *tensor, uint32_t dim, int64_t index) {
-    gbx_tensor view = gbx_view_slice(tensor, dim, index, 1);
-    for (uint32_t d = dim; d + 1 < view.ndims; ++d) {
+    if (!gbx_view_has_dim(tensor, dim) || index < 0 || index >= tensor->shape[dim])
+        return gbx_view_impossible(tensor, GBX_VIEW_SELECT, dim, index, 1);
+    gbx_tensor view = *tensor;
+    view.start_offset += index * tensor->strides[dim];
+    for (uint32_t d = dim; d + 1 < view.ndims && d + 1 < GBX_MAX_DIMS; ++d) {
         view.shape[d] = view.shape[d + 1];
         view.strides[d] = view.strides[d + 1];
     }
@@ -510,6 +535,9 @@ static inline gbx_tensor gbx_view_select(const gbx_tensor *tensor, uint32_t dim,
 
 /* Swaps two dimensions. */
 static inline gbx_tensor gbx_view_transpose(const gbx_tensor *tensor, uint32_t a, uint32_t b) {
+    if (!gbx_view_has_dim(tensor, a) || !gbx_view_has_dim(tensor, b))
+        return gbx_view_impossible(tensor, GBX_VIEW_TRANSPOSE, gbx_view_has_dim(tensor, a) ? b : a,
+                                   0, 0);
     gbx_tensor view = *tensor;
     view.shape[a] = tensor->shape[b];
     view.shape[b] = tensor->shape[a];

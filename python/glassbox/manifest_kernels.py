@@ -1,6 +1,7 @@
 """Kernels of a manifest: its table, and the names that entries give to kernels and slots."""
 from __future__ import annotations
 
+import re
 from typing import Any, Sequence
 
 from . import dtypes
@@ -9,7 +10,7 @@ from .manifest_fields import Faulty, choice, integer, missing, refuse, shorten, 
 
 KERNELS_MAX = 1024
 _SLOTS_MAX = 64
-_WORDS = ("in", "inout", "out", "scalar")
+_WORD = re.compile(r"(in|inout|out|scalar)(?::([^\[]*)(\[[0-8]\])?)?")
 
 
 class Kernels:
@@ -119,9 +120,20 @@ def _strings(kernel: dict[str, Any], name: str, most: int, kinds: Any, expected:
 def _signature(kernel: dict[str, Any]) -> list[str]:
     words = _strings(kernel, "signature", _SLOTS_MAX, str, "strings")
     for word in words:
-        if word not in _WORDS and not (word.startswith("scalar:") and dtypes.find(word[7:]) not in (None, dtypes.UNKNOWN)):
-            raise refuse(kernel, "signature", "an array of in, inout, out, scalar or scalar:DTYPE")
+        if not _is_word(word):
+            raise refuse(kernel, "signature", "an array of in, inout, out or scalar, alone or with :DTYPE, :[RANK] or :DTYPE[RANK]")
     return words
+
+
+def _is_word(word: str) -> bool:
+    """Whether a signature can have it: "in", "in:bfloat16", "in:[2]", "in:bfloat16[2]", "scalar:float32"."""
+    parts = _WORD.fullmatch(word)
+    if not parts:
+        return False
+    kind, dtype, rank = parts.groups()
+    if rank and kind == "scalar":
+        return False
+    return dtype is None or dtypes.find(dtype) not in (None, dtypes.UNKNOWN) or (not dtype and rank is not None)
 
 
 def _slot_names(kernel: dict[str, Any], signature: list[str]) -> list[str | None]:

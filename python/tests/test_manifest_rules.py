@@ -319,6 +319,8 @@ HEADS = [
     ("a rank in a string", {"run": {"rank": "x"}}, "rank"),
     ("a rank of 33 bits", {"run": {"rank": 2**32}}, "rank"),
     ("a scene that is a number", {"run": {"scene": 5}}, "scene"),
+    ("forms in a signature", {"kernels": [{**KERNEL, "signature": ["in:bfloat16", "out:half[2]", "inout:[0]", "scalar:bool"]}]},
+     {"kernels": [{**KERNEL, "core_type": None, "signature": ["in:bfloat16", "out:half[2]", "inout:[0]", "scalar:bool"]}]}),
     ("kernels", {"kernels": [KERNEL]}, {"kernels": [{**KERNEL, "core_type": None, "signature": []}]}),
     ("all of a kernel", {"kernels": [{**KERNEL, "core_type": "aiv", "signature": ["scalar:half", "in"],
                                       "arg_names": ["s", "x"]}]},
@@ -335,6 +337,8 @@ HEADS = [
     ("a name that entries do not give", {"kernels": [KERNEL], "args": [tensor(kernel="l")]}, "name"),
     ("an unknown core type", {"kernels": [{**KERNEL, "core_type": "gpu"}]}, "core_type"),
     ("an unknown word in a signature", {"kernels": [{**KERNEL, "signature": ["inn"]}]}, "signature"),
+    *((f"a wrong form in a signature: {word}", {"kernels": [{**KERNEL, "signature": [word]}]}, "signature")
+      for word in ("in:", "in:f33", "in[2]", "in:float32[9]", "in:float32[]", "in:float32[2]x", "scalar:float32[2]", "scalar:[0]")),
     ("more names than the signature", {"kernels": [{**KERNEL, "signature": ["in"], "arg_names": ["a", "b"]}]}, "arg_names"),
     ("names of five megabytes", {"kernels": [{**KERNEL, "name": "k" * 5_000_000}]}, "kernels"),
     ("losses", {"losses": [LOSS]}, {"losses": [{"task_id": "0x0000000000000011", **LOSS, "result": None}], "dropped_records": 2}),

@@ -13,6 +13,8 @@
 #include <glassbox/chip.h>
 #include <glassbox/kernel.h>
 
+#include "tensor/signature.h"
+
 #define GBX_CORES_PER_BLOCK GBX_SUBTASK_COUNT
 #define GBX_MAX_CORES (GBX_MAX_BLOCKS * GBX_CORES_PER_BLOCK)
 #define GBX_NO_CORE UINT32_MAX
@@ -107,9 +109,11 @@ typedef struct gbx_load_block {
     uint32_t func_id;
     uint32_t core;     /* gbx_core_type */
     uint64_t function; /* address in this process, or 0 */
-    char path[4096];   /* absolute path of a shared object, where there is no function */
+    gbx_signature signature;
+    char path[4096]; /* absolute path of a shared object, where there is no function */
 } gbx_load_block;
-_Static_assert(sizeof(gbx_load_block) == 4112, "layout of the load payload");
+_Static_assert(sizeof(gbx_signature) == 248 && sizeof(gbx_load_block) == 4360,
+               "layout of the load payload");
 
 /* The largest payload of a launch. */
 enum { GBX_MAX_PAYLOAD_BYTES = 32768 };

@@ -97,6 +97,9 @@ static const gbx_option options[] = {
              "stop: the first one ends it with 3; off (default without a dump)",
      .manual = "Findings are lines that begin with \"finding:\", and are in the dump.",
      GBX_STORE(CUSTOM, command_line, run.call.guard), .read = read_guard, .choices = guard_modes},
+    {"loose-signatures",
+     .help = "Warn of tasks that break the signature of a kernel, and run them all the same",
+     GBX_STORE(FLAG, command_line, run.call.has_loose_signatures)},
     {"no-golden", .help = "Do not compare the outputs",
      GBX_STORE(FLAG, command_line, run.skips_golden)},
     {"rounds", "N", .help = "Run each case N times on the open chip",
@@ -104,10 +107,11 @@ static const gbx_option options[] = {
     {"timeout", "S", .help = "Seconds without progress that count as a hang (default 10)",
      GBX_STORE(SECONDS, command_line, run.call.timeout_ms)},
     {"json", .help = "Print one JSON document",
-     .manual = "Its members are scene, platform, runtime, blocks, threads and cases: an array of "
-               "objects with name, round, status (ok, differs, failed, not_compared), error, "
-               "tasks, seconds, dump (its path, or null), dump_totals, outputs, finding_count and "
-               "findings.",
+     .manual =
+         "Its members are scene, platform, runtime, blocks, threads and cases: an array of "
+         "objects with name, round, status (ok, differs, failed, not_compared), error, "
+         "tasks, seconds, dump (its path, or null), dump_totals, signature_warnings (how many), "
+         "signature_sentences (the first of each sort), outputs, finding_count and findings.",
      GBX_STORE(FLAG, command_line, as_json)},
     {"verbose", .letter = 'v', .help = "Also report outputs that are right",
      GBX_STORE(FLAG, command_line, is_verbose)},

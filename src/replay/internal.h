@@ -12,10 +12,6 @@ GBX_MUST_USE gbx_status gbx_replay_read_kept(const char *directory, gbx_kept_run
 
 /* --- task.c, task_missing.c --- */
 
-/* The number in gbx_parameters of a declared parameter, "in", "scalar:float32"...;
- * GBX_PARAMETER_COUNT for a word of another tool. */
-uint32_t gbx_replay_parameter(const char *declared);
-
 /* What a dump records about one slot of args[] of a task. */
 typedef struct gbx_task_slot {
     bool is_known; /* a record, dispatch or signature says that the kernel gets it */

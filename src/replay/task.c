@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "replay/internal.h"
 #include "store/reader.h"
-#include "text/names.h"
+#include "tensor/signature.h"
 
 /* --- the task --- */
 
@@ -218,18 +218,11 @@ static gbx_status take_dispatch(gbx_task_slots *slots, const gbx_record_dispatch
 
 /* --- its arguments, from signatures --- */
 
-uint32_t gbx_replay_parameter(const char *declared) {
-    char word[16];
-    uint32_t parameter;
-    snprintf(word, sizeof word, "%.*s", (int)strcspn(declared, ":"), declared);
-    return gbx_name_find(&gbx_parameters, word, &parameter) ? parameter : GBX_PARAMETER_COUNT;
-}
-
 /* Older versions recorded a tensor that was never described as a uint64. */
 static void refuse_words(gbx_task_slots *slots, const gbx_run_kernel *kernel) {
     uint32_t tensor_count = 0;
     for (size_t i = 0; i < kernel->signature_count; ++i)
-        tensor_count += gbx_replay_parameter(kernel->signature[i]) < GBX_PARAMETER_SCALAR;
+        tensor_count += gbx_parameter_kind(kernel->signature[i]) < GBX_PARAMETER_SCALAR;
     for (uint32_t i = 0; i < tensor_count && i < slots->count; ++i) {
         gbx_task_slot *slot = &slots->slots[i];
         bool is_undeclared = slot->dtype == GBX_UINT64 || slot->dtype == GBX_DTYPE_NONE;
@@ -242,7 +235,7 @@ static void expect_signature(gbx_task_slots *slots, const gbx_run_kernel *kernel
     uint32_t next = 0;
     for (int is_tensor = 1; is_tensor >= 0; --is_tensor)
         for (size_t i = 0; i < kernel->signature_count; ++i) {
-            uint32_t parameter = gbx_replay_parameter(kernel->signature[i]);
+            uint32_t parameter = gbx_parameter_kind(kernel->signature[i]);
             bool is_role = parameter == GBX_ROLE_OUTPUT || parameter == GBX_ROLE_INOUT;
             if ((parameter != GBX_PARAMETER_SCALAR) != is_tensor)
                 continue;

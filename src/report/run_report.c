@@ -318,7 +318,8 @@ static const gbx_field result_fields[] = {
     GBX_FIELD(gbx_round_result, seconds, F64, "seconds", NULL),
     GBX_FIELD(gbx_round_result, dump, STRING, "dump", NULL),
     GBX_FIELD_IF(gbx_round_result, dump, totals, OBJECT, "dump_totals", NULL,
-                 GBX_MEMBERS(total_fields))};
+                 GBX_MEMBERS(total_fields)),
+    GBX_FIELD(gbx_round_result, signature_warnings, COUNT, "signature_warnings", NULL)};
 
 /* The document begins with the first result: a run that fails before has none. */
 static void put_result(gbx_run_report *report, const gbx_round_result *result) {
@@ -340,6 +341,11 @@ static void put_result(gbx_run_report *report, const gbx_round_result *result) {
     gbx_json_begin_object(json);
     gbx_json_put_string(json, "name", result->of_case->name);
     gbx_json_put_row(json, GBX_ROWS(result_fields, result, 1));
+    gbx_json_key(json, "signature_sentences");
+    gbx_json_begin_array(json);
+    for (uint32_t i = 0; i < result->signature_sentence_count; ++i)
+        gbx_json_string(json, result->signature_sentences[i]);
+    gbx_json_end_array(json);
     gbx_json_put_objects(
         json, "outputs",
         GBX_ROWS_MADE(output_fields, result->outputs, result->output_count, make_output, &row));
@@ -353,11 +359,24 @@ static void put_result(gbx_run_report *report, const gbx_round_result *result) {
 
 /* --- all of it --- */
 
+static void say_warnings(const gbx_round_result *result) {
+    const char *name = result->of_case->name;
+    uint32_t shown = result->signature_sentence_count;
+    for (uint32_t i = 0; i < shown; ++i)
+        gbx_command_say("run", "case %s: warning: %s", name, result->signature_sentences[i]);
+    if (result->signature_warnings > shown)
+        gbx_command_say("run",
+                        "case %s: warning: %" PRIu64
+                        " arguments break a signature; above is the first of each sort",
+                        name, result->signature_warnings);
+}
+
 void gbx_run_report_add(gbx_run_report *report, const gbx_round_result *result) {
     if (report->layout.as_json)
         put_result(report, result);
     else
         print_result(report, result);
+    say_warnings(result);
     if (result->error)
         gbx_command_say("run", "case %s: %s", result->of_case->name, result->error);
 }

@@ -11,6 +11,7 @@
 
 #include "runtime/graph_error.h"
 #include "sched/task.h"
+#include "tensor/signature.h"
 
 /* What a graph may refer to. */
 typedef struct gbx_graph_limits {
@@ -18,6 +19,8 @@ typedef struct gbx_graph_limits {
     uint64_t gm_bytes;
     uint32_t blocks;
     uint8_t kernel_cores[GBX_MAX_KERNELS]; /* 0: not registered; else 1 + gbx_core_type */
+    const gbx_signature *signatures;       /* by func_id */
+    gbx_signature_warnings *warnings;      /* NULL: what breaks a signature is refused */
 } gbx_graph_limits;
 
 /* Each fills in the error, with the task's number, and returns false when something is wrong. */

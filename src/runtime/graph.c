@@ -218,6 +218,18 @@ static void wake_worker(void *context, uint32_t worker) {
     gbx_doorbell_ring(&device->workers[worker].bell);
 }
 
+_Static_assert(sizeof(gbx_graph_message) <= sizeof(((gbx_control_block *)0)->message),
+               "what a graph reports fits");
+
+/* What the host makes sentences of. */
+static void leave_message(gbx_graph *graph) {
+    gbx_graph_message *message = (gbx_graph_message *)graph->device->control->message;
+    if (atomic_load_explicit(&graph->has_error, memory_order_acquire))
+        message->error = graph->error;
+    if (graph->limits.warnings)
+        gbx_signature_warnings_copy(&graph->warnings, &message->warnings);
+}
+
 static void finish(void *context) {
     gbx_device *device = context;
     gbx_graph *graph = graph_of(device);
@@ -230,10 +242,9 @@ static void finish(void *context) {
         if (graph->builder->diagnose)
             graph->builder->diagnose(graph);
     }
-    if (graph->error.kind != GBX_GRAPH_OK) {
-        memcpy(device->control->message, &graph->error, sizeof graph->error);
+    if (graph->error.kind != GBX_GRAPH_OK)
         code = GBX_BAD_GRAPH;
-    }
+    leave_message(graph);
     gbx_device_finish(device, code, completed, gbx_sched_dispatched(&graph->sched));
 }
 
@@ -267,6 +278,8 @@ static void fill_limits(gbx_graph *graph) {
     graph->limits.gm_base = device->boot.gm_base;
     graph->limits.gm_bytes = device->boot.gm_bytes;
     graph->limits.blocks = device->boot.blocks;
+    graph->limits.signatures = device->signatures;
+    graph->limits.warnings = graph->launch->has_loose_signatures ? &graph->warnings : NULL;
     for (uint32_t i = 0; i < GBX_MAX_KERNELS; ++i)
         graph->limits.kernel_cores[i] =
             device->kernels[i].entry ? (uint8_t)(1 + device->kernels[i].core) : 0;
@@ -303,7 +316,10 @@ static gbx_code start(gbx_device *device, const void *payload, uint64_t bytes) {
     atomic_store_explicit(&graph->has_error, false, memory_order_relaxed);
     graph->task_count = graph->storage_used = graph->spare_used = graph->zone_end = 0;
     graph->buffer_count = 0;
+    atomic_store_explicit(&graph->warnings.total, 0, memory_order_relaxed);
+    atomic_store_explicit(&graph->warnings.kept, 0, memory_order_relaxed);
     fill_limits(graph);
+    leave_message(graph); /* no warnings yet: the host may read it whatever happens */
     gbx_code code = take_memory(graph);
     if (code == GBX_OK)
         code = attach_probe(graph);
@@ -365,8 +381,7 @@ static uint32_t awake(gbx_device *device) {
 /* An error in the graph that came before the fault is reported with it. */
 static void report_fault(gbx_device *device, uint32_t core_id) {
     gbx_graph *graph = graph_of(device);
-    if (atomic_load_explicit(&graph->has_error, memory_order_acquire))
-        memcpy(device->control->message, &graph->error, sizeof graph->error);
+    leave_message(graph);
     gbx_sched_report_fault(&graph->sched, core_id);
 }
 

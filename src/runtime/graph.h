@@ -5,7 +5,7 @@
 
 #include "chip/abi.h"
 #include "chip/device/device.h"
-#include "runtime/check.h"
+#include "runtime/check_signature.h"
 #include "sched/sched.h"
 
 /* What the host launches a graph with. All addresses lie in global memory. */
@@ -23,6 +23,8 @@ typedef struct gbx_graph_launch {
     uint64_t edge_count;
     uint32_t window;   /* tensormap_and_ringbuffer */
     uint32_t is_gated; /* aicpu_build_graph: nothing runs before the orchestration has returned */
+    uint32_t has_loose_signatures;
+    uint32_t reserved;
     uint64_t function; /* the orchestration: an address in this process, or 0 and... */
     char path[4096];   /* ...a shared object... */
     char entry[256];   /* ...and its symbol */
@@ -64,6 +66,7 @@ struct gbx_graph {
     gbx_graph_limits limits;
     gbx_graph_error error;  /* the builder's thread, then the last one */
     _Atomic bool has_error; /* `error` is filled in */
+    gbx_signature_warnings warnings;
     uint32_t processor_count;
     const gbx_probe_source *probe_source;
     void *memory; /* private to the chip; freed when the next launch begins */
@@ -112,12 +115,13 @@ static inline bool gbx_graph_builds_on(gbx_graph *graph) {
     return true;
 }
 
-/* gbx_check_kernels and gbx_check_args of the next task; false, with the error, if it is wrong. */
+/* All checks of the next task; false, with the error, if it is wrong. */
 static inline bool gbx_graph_check_task(gbx_graph *graph, const gbx_task_kernels *kernels,
                                         const gbx_args *args) {
     gbx_graph_error error;
     if (gbx_check_kernels(&graph->limits, graph->task_count, kernels, &error) &&
-        gbx_check_args(&graph->limits, graph->task_count, kernels, args, &error))
+        gbx_check_args(&graph->limits, graph->task_count, kernels, args, &error) &&
+        gbx_check_signatures(&graph->limits, graph->task_count, kernels, args, &error))
         return true;
     gbx_graph_fail_with(graph, &error);
     return false;

@@ -5,6 +5,8 @@
 #ifndef GBX_RUNTIME_GRAPH_ERROR_H
 #define GBX_RUNTIME_GRAPH_ERROR_H
 
+#include <stdatomic.h>
+
 #include <glassbox/chip.h>
 #include <glassbox/orchestration.h>
 
@@ -46,7 +48,8 @@ typedef enum gbx_graph_error_kind {
     GBX_GRAPH_INDEX,           /* values: dimension, index, size */
     GBX_GRAPH_REFUSED,         /* text: a call that this runtime does not have */
     GBX_GRAPH_FAILED,          /* text: from the orchestration */
-    GBX_GRAPH_RETURNED         /* values: what it returned */
+    GBX_GRAPH_RETURNED,        /* values: what it returned */
+    GBX_GRAPH_SIGNATURE        /* values: slot, gbx_mismatch_kind, what was given */
 } gbx_graph_error_kind;
 
 typedef struct gbx_graph_error {
@@ -57,6 +60,48 @@ typedef struct gbx_graph_error {
     gbx_tensor tensor;
     char text[256];
 } gbx_graph_error;
+
+/* How an argument differs from the signature of its kernel. */
+typedef enum gbx_mismatch_kind {
+    GBX_MISMATCH_NONE = 0,
+    GBX_MISMATCH_TENSORS, /* too few or too many; given: how many */
+    GBX_MISMATCH_SCALARS, /* likewise */
+    GBX_MISMATCH_WORDS,   /* likewise, tensors and scalars together */
+    GBX_MISMATCH_KIND,    /* a tensor where the signature has a scalar, or nothing */
+    GBX_MISMATCH_ROLE,    /* given: gbx_role */
+    GBX_MISMATCH_DTYPE,   /* given: gbx_dtype */
+    GBX_MISMATCH_NDIMS    /* given: how many dimensions */
+} gbx_mismatch_kind;
+
+typedef struct gbx_mismatch {
+    uint64_t task;
+    uint32_t func_id; /* the kernel whose signature does not hold */
+    uint16_t kind;    /* gbx_mismatch_kind */
+    uint16_t slot;    /* the argument: of too few the first that is missing */
+    uint32_t given;
+    uint32_t reserved;
+} gbx_mismatch;
+
+/* With loose signatures: how often one did not hold, and the first of each sort. */
+typedef struct gbx_signature_warnings {
+    _Atomic uint64_t total;
+    _Atomic uint32_t kept;
+    uint32_t reserved;
+    gbx_mismatch first[GBX_MAX_SIGNATURE_SENTENCES];
+} gbx_signature_warnings;
+
+/* What the chip leaves as the message of a launch. */
+typedef struct gbx_graph_message {
+    gbx_graph_error error;
+    gbx_signature_warnings warnings; /* only with loose signatures */
+} gbx_graph_message;
+
+/* Any thread, while another adds to `from`. */
+void gbx_signature_warnings_copy(gbx_signature_warnings *from, gbx_signature_warnings *to);
+
+/* Host: puts the warnings into the result of a run, as sentences. Trusts nothing in them. */
+void gbx_signature_warnings_report(const gbx_chip *chip, gbx_signature_warnings *warnings,
+                                   gbx_call_result *result);
 
 /* Host: the sentence, with names of kernels. `runtime` is the name of the runtime. */
 GBX_MUST_USE gbx_status gbx_graph_error_status(const gbx_chip *chip, const char *runtime,

@@ -54,10 +54,16 @@ gbx_status gbx_runtime_launch(const gbx_runtime_request *request, gbx_graph_laun
                                      .listener = request->listener};
     gbx_status status = gbx_chip_launch(chip, &config, out_result);
     gbx_code code = gbx_status_code(status);
-    if (code != GBX_BAD_GRAPH && code != GBX_DEVICE_HUNG && code != GBX_DEVICE_FAULT)
+    bool has_failed = code == GBX_BAD_GRAPH || code == GBX_DEVICE_HUNG || code == GBX_DEVICE_FAULT;
+    if (!has_failed && (code != GBX_OK || !launch->has_loose_signatures))
         return status;
-    gbx_graph_error error = {.kind = GBX_GRAPH_OK};
-    gbx_status read = gbx_chip_read_message(chip, &error, sizeof error);
+    gbx_graph_message message = {.error.kind = GBX_GRAPH_OK};
+    gbx_status read = gbx_chip_read_message(chip, &message, sizeof message);
+    if (launch->has_loose_signatures && !read)
+        gbx_signature_warnings_report(chip, &message.warnings, out_result);
+    if (!has_failed)
+        return read;
+    const gbx_graph_error error = message.error;
     if (code != GBX_BAD_GRAPH && (read || error.kind == GBX_GRAPH_OK))
         return gbx_status_first(status, read);
     gbx_status wrong = read ? read : gbx_graph_error_status(chip, request->runtime->name, &error);
@@ -228,6 +234,7 @@ static gbx_status name_orchestration(const gbx_runtime_request *request, gbx_gra
 gbx_status gbx_runtime_run_on_chip(const gbx_runtime_request *request, gbx_graph_launch *launch,
                                    gbx_call_result *out_result) {
     holdings held = {.count = 0};
+    launch->has_loose_signatures = request->config->has_loose_signatures;
     GBX_TRY(name_orchestration(request, launch));
     gbx_status status = run_with(request, launch, &held, out_result);
     return gbx_status_first(status, give_back(request, &held));

@@ -90,7 +90,7 @@ static gbx_status compile_all(session *s) {
     return gbx_golden_open(&s->scene->golden, &s->golden);
 }
 
-/* "in,out,scalar:float32" and "x,y,addend"; out of memory when either is NULL. */
+/* "in,out:[2],scalar:float32" and "x,y,addend"; out of memory when either is NULL. */
 static void join_parameters(const gbx_scene_kernel *kernel, char **out_signature,
                             char **out_names) {
     size_t signature_bytes;
@@ -99,9 +99,9 @@ static void join_parameters(const gbx_scene_kernel *kernel, char **out_signature
     FILE *names = open_memstream(out_names, &names_bytes);
     for (size_t i = 0; signature && names && i < kernel->parameter_count; ++i) {
         const gbx_scene_parameter *parameter = &kernel->signature[i];
-        fprintf(signature, "%s%s", i ? "," : "", gbx_name_brief(&gbx_parameters, parameter->role));
-        if (parameter->dtype != GBX_DTYPE_NONE)
-            fprintf(signature, ":%s", gbx_dtype_name(parameter->dtype));
+        char word[GBX_PARAMETER_TEXT_BYTES];
+        gbx_parameter_write(&parameter->is, word);
+        fprintf(signature, "%s%s", i ? "," : "", word);
         fprintf(names, "%s%s", i ? "," : "", parameter->name ? parameter->name : "");
     }
     if (signature)
@@ -219,6 +219,10 @@ static gbx_status call_with_output(session *s, const gbx_run *run, gbx_round_res
     result->tasks = counts.tasks;
     result->seconds = (double)counts.device_ns * 1e-9;
     result->totals = counts.dump;
+    result->signature_warnings = counts.signature_warnings;
+    result->signature_sentence_count = counts.signature_sentence_count;
+    memcpy(result->signature_sentences, counts.signature_sentences,
+           sizeof result->signature_sentences);
     result->dump = output->path;
     take_findings(s, run, &counts, result);
     return status;

@@ -49,6 +49,10 @@ typedef struct gbx_round_result {
     const char *error; /* one or more sentences; NULL when nothing failed */
     const char *dump;  /* its directory; NULL without a dump */
     gbx_dump_totals totals;
+    /* With loose signatures: how many broke, and the first of each sort, as in gbx_call_result. */
+    uint64_t signature_warnings;
+    uint32_t signature_sentence_count;
+    char signature_sentences[GBX_MAX_SIGNATURE_SENTENCES][GBX_SIGNATURE_SENTENCE_BYTES];
     uint64_t tasks;
     double seconds; /* on the chip, by its clock */
     const gbx_output_result *outputs;

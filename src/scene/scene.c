@@ -82,23 +82,33 @@ static const char *const kernel_members[] = {
     "reference", "rtol", "atol",   "compile_flags", "link_flags",
 };
 
-/* "in", "out", "inout", "scalar" or "scalar:float32" */
+/* "in", "out:bfloat16[2]", "scalar:float32" */
 static gbx_status read_parameter(const gbx_cursor *at, gbx_scene_parameter *out) {
     const char *text = NULL;
-    const char *dtype;
+    uint32_t ignored;
     GBX_TRY(gbx_cursor_string(at, &text));
-    if (!gbx_parameter_read(text, strlen(text), &out->role, &dtype))
-        GBX_TRY(gbx_field_choice(at, &gbx_parameters, &out->role)); /* fails, and lists the words */
-    out->dtype = dtype ? gbx_dtype_parse(dtype) : GBX_DTYPE_NONE;
-    if (!dtype || out->dtype != GBX_DTYPE_NONE)
+    const char *form = strchr(text, ':');
+    switch (gbx_parameter_read(text, strlen(text), &out->is)) {
+    case GBX_PARAMETER_OK:
         return NULL;
-    return gbx_cursor_fail(at, "\"%s\": unknown dtype \"%s\"", text, dtype);
+    case GBX_PARAMETER_DTYPE:
+        return gbx_cursor_fail(at, "\"%s\": unknown dtype \"%.*s\"", text,
+                               (int)strcspn(form + 1, "["), form + 1);
+    case GBX_PARAMETER_RANK:
+        return gbx_cursor_fail(
+            at,
+            "\"%s\": unknown rank; expected [0] to [%d] at the end of in, out or "
+            "inout, as in in:float32[2] or in:[2]",
+            text, GBX_MAX_DIMS);
+    default:
+        return gbx_field_choice(at, &gbx_parameters, &ignored); /* fails, and lists the words */
+    }
 }
 
 static gbx_status check_counts(const gbx_cursor *at, const gbx_scene_kernel *kernel) {
     size_t scalars = 0;
     for (size_t i = 0; i < kernel->parameter_count; ++i)
-        scalars += kernel->signature[i].role == GBX_PARAMETER_SCALAR;
+        scalars += kernel->signature[i].is.kind == GBX_PARAMETER_SCALAR;
     if (scalars <= GBX_MAX_SCALAR_ARGS && kernel->parameter_count - scalars <= GBX_MAX_TENSOR_ARGS)
         return NULL;
     return gbx_cursor_fail(at, "%zu tensors and %zu scalars; at most %d and %d are possible",

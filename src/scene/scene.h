@@ -10,14 +10,13 @@
 
 #include "base/status.h"
 #include "scene/fill.h"
-#include "text/names.h"
+#include "tensor/signature.h"
 
 enum { GBX_SCENE_MAX_RUNTIMES = 8, GBX_SCENE_MAX_BYTES = 16 << 20 };
 
 /* One argument of a kernel. */
 typedef struct gbx_scene_parameter {
-    uint32_t role;   /* a number of gbx_parameters, whose brief names are the words of scene.json */
-    gbx_dtype dtype; /* of a scalar, where the signature has it; else GBX_DTYPE_NONE */
+    gbx_parameter is;
     const char *name; /* NULL where the scene does not name it */
 } gbx_scene_parameter;
 

@@ -82,9 +82,9 @@ static void everything_is_read(void **state) {
     assert_int_equal(kernel->func_id, 7);
     assert_int_equal(kernel->core, GBX_CORE_AIC);
     assert_int_equal(kernel->parameter_count, 4);
-    assert_int_equal(kernel->signature[1].role, GBX_ROLE_INOUT);
-    assert_int_equal(kernel->signature[2].dtype, GBX_DTYPE_NONE);
-    assert_int_equal(kernel->signature[3].dtype, GBX_FLOAT16);
+    assert_int_equal(kernel->signature[1].is.kind, GBX_ROLE_INOUT);
+    assert_int_equal(kernel->signature[2].is.dtype, GBX_DTYPE_NONE);
+    assert_int_equal(kernel->signature[3].is.dtype, GBX_FLOAT16);
     assert_string_equal(kernel->signature[3].name, "d");
     assert_true(kernel->rtol == 0.5 && kernel->atol < 0.0);
     assert_string_equal(kernel->compile_flags, "-O1");

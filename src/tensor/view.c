@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <glassbox/tensor.h>
@@ -72,7 +73,45 @@ static bool checked_bytes(uint32_t dtype, int64_t first, int64_t last, int64_t *
            gbx_checked_mul_i64(*out_end_byte, bytes, out_end_byte);
 }
 
+void gbx_shape_write(const gbx_tensor *tensor, char out_text[GBX_SHAPE_BYTES]) {
+    uint32_t ndims = tensor->ndims <= GBX_MAX_DIMS ? tensor->ndims : GBX_MAX_DIMS;
+    int used = snprintf(out_text, GBX_SHAPE_BYTES, "[");
+    for (uint32_t d = 0; d < ndims; ++d)
+        used += snprintf(out_text + used, GBX_SHAPE_BYTES - (size_t)used, "%s%" PRId64,
+                         d ? ", " : "", tensor->shape[d]);
+    snprintf(out_text + used, GBX_SHAPE_BYTES - (size_t)used, "]");
+}
+
+/* What was asked of a tensor that does not have it. */
+static gbx_status fail_view(const gbx_tensor *view) {
+    static const char *const calls[] = {[GBX_VIEW_SLICE] = "gbx_view_slice",
+                                        [GBX_VIEW_SELECT] = "gbx_view_select",
+                                        [GBX_VIEW_TRANSPOSE] = "gbx_view_transpose"};
+    uint64_t call = view->reserved[0];
+    uint64_t dim = view->reserved[1];
+    char shape[GBX_SHAPE_BYTES];
+    if (call < GBX_VIEW_SLICE || call > GBX_VIEW_TRANSPOSE)
+        return gbx_fail(GBX_INVALID_ARGUMENT, "tensor: dtype is %" PRIu32 ", expected 1 to %d",
+                        view->dtype, GBX_DTYPE_COUNT - 1);
+    gbx_shape_write(view, shape);
+    if (dim >= view->ndims || call == GBX_VIEW_TRANSPOSE)
+        return gbx_fail(GBX_OUT_OF_RANGE, "%s: a tensor of shape %s has no dimension %" PRIu64,
+                        calls[call], shape, dim);
+    if (call == GBX_VIEW_SELECT)
+        return gbx_fail(GBX_OUT_OF_RANGE,
+                        "%s: index %" PRId64 " is outside dimension %" PRIu64
+                        " of a tensor of shape %s",
+                        calls[call], (int64_t)view->reserved[2], dim, shape);
+    return gbx_fail(GBX_OUT_OF_RANGE,
+                    "%s: start %" PRId64 " with length %" PRId64 " is outside dimension %" PRIu64
+                    " of a tensor of shape %s",
+                    calls[call], (int64_t)view->reserved[2], (int64_t)view->reserved[3], dim,
+                    shape);
+}
+
 static gbx_status check_form(const gbx_tensor *tensor) {
+    if (tensor->dtype & GBX_IMPOSSIBLE_VIEW)
+        return fail_view(tensor);
     if (!gbx_dtype_is_valid(tensor->dtype))
         return gbx_fail(GBX_INVALID_ARGUMENT, "tensor: dtype is %" PRIu32 ", expected 1 to %d",
                         tensor->dtype, GBX_DTYPE_COUNT - 1);

@@ -12,4 +12,8 @@
  */
 bool gbx_tensor_is_valid(const gbx_tensor *tensor, int64_t *out_first_byte, int64_t *out_end_byte);
 
+/* "[6, 4]"; of any tensor, even one that is not valid. */
+enum { GBX_SHAPE_BYTES = GBX_MAX_DIMS * 22 + 3 };
+void gbx_shape_write(const gbx_tensor *tensor, char out_text[GBX_SHAPE_BYTES]);
+
 #endif

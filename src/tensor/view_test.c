@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include <glassbox/orchestration.h>
 #include <glassbox/tensor.h>
 
 static gbx_tensor matrix(void) {
@@ -104,6 +105,62 @@ static void validate_finds_elements_outside_the_buffer(void **state) {
     halves.start_offset = 2;
     assert_refused(&halves, GBX_OUT_OF_RANGE,
                    "tensor: elements end at byte 6, expected at most 5 (buffer_bytes)");
+}
+
+static void views_inside_their_tensor_are_made(void **state) {
+    (void)state;
+    gbx_tensor whole = matrix();
+    gbx_tensor view = gbx_view_slice(&whole, 1, 60, 4);
+    assert_accepted(&view);
+    assert_int_equal(view.start_offset, 60);
+    assert_int_equal(view.shape[1], 4);
+    view = gbx_view_slice(&whole, 0, 16, 0); /* nothing, at the very end */
+    assert_accepted(&view);
+    view = gbx_view_select(&whole, 0, 15);
+    assert_accepted(&view);
+    assert_int_equal(view.start_offset, 15 * 64);
+    assert_int_equal(view.ndims, 1);
+    assert_int_equal(view.shape[0], 64);
+    view = gbx_view_transpose(&view, 0, 0);
+    assert_accepted(&view);
+    view = gbx_view_transpose(&whole, 0, 1);
+    assert_int_equal(view.shape[0], 64);
+    assert_int_equal(view.strides[0], 1);
+}
+
+static void an_impossible_view_says_what_was_asked(void **state) {
+    (void)state;
+    gbx_tensor whole = matrix();
+    gbx_tensor view = gbx_view_slice(&whole, 1, 61, 4);
+    assert_refused(&view, GBX_OUT_OF_RANGE,
+                   "gbx_view_slice: start 61 with length 4 is outside dimension 1 of a tensor of "
+                   "shape [16, 64]");
+    /* What is made of it keeps the first reason. */
+    gbx_tensor other = gbx_view_select(&view, 0, 3);
+    other = gbx_view_transpose(&other, 0, 1);
+    other = gbx_view_slice(&other, 0, 0, 1);
+    assert_memory_equal(&other, &view, sizeof view);
+    view = gbx_view_slice(&whole, 0, INT64_MIN, INT64_MAX);
+    assert_refused(&view, GBX_OUT_OF_RANGE,
+                   "gbx_view_slice: start -9223372036854775808 with length 9223372036854775807 is "
+                   "outside dimension 0 of a tensor of shape [16, 64]");
+    view = gbx_view_select(&whole, 0, 16);
+    assert_refused(
+        &view, GBX_OUT_OF_RANGE,
+        "gbx_view_select: index 16 is outside dimension 0 of a tensor of shape [16, 64]");
+    view = gbx_view_select(&whole, UINT32_MAX, 0);
+    assert_refused(&view, GBX_OUT_OF_RANGE,
+                   "gbx_view_select: a tensor of shape [16, 64] has no dimension 4294967295");
+    view = gbx_view_transpose(&whole, 2, 0);
+    assert_refused(&view, GBX_OUT_OF_RANGE,
+                   "gbx_view_transpose: a tensor of shape [16, 64] has no dimension 2");
+    gbx_tensor cell = {.data = 4096, .dtype = GBX_INT8};
+    view = gbx_view_slice(&cell, 0, 0, 1);
+    assert_refused(&view, GBX_OUT_OF_RANGE,
+                   "gbx_view_slice: a tensor of shape [] has no dimension 0");
+    /* A dtype with that bit that no view made. */
+    whole.dtype |= GBX_IMPOSSIBLE_VIEW;
+    assert_refused(&whole, GBX_INVALID_ARGUMENT, dtype_message(whole.dtype));
 }
 
 static void validate_survives_overflow(void **state) {
@@ -270,6 +327,8 @@ int main(void) {
         cmocka_unit_test(validate_names_the_field_that_is_wrong),
         cmocka_unit_test(validate_finds_elements_outside_the_buffer),
         cmocka_unit_test(validate_survives_overflow),
+        cmocka_unit_test(views_inside_their_tensor_are_made),
+        cmocka_unit_test(an_impossible_view_says_what_was_asked),
         cmocka_unit_test(contiguous_is_row_major_over_its_buffer),
         cmocka_unit_test(contiguous_refuses_what_cannot_be),
         cmocka_unit_test(sizes_of_payloads),

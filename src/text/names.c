@@ -129,24 +129,6 @@ bool gbx_name_find(const gbx_name_set *set, const char *text, uint32_t *out_numb
     return false;
 }
 
-bool gbx_parameter_read(const char *word, size_t length, uint32_t *out_parameter,
-                        const char **out_dtype) {
-    static const char prefix[] = "scalar:";
-    *out_dtype = NULL;
-    if (length > sizeof prefix - 1 && memcmp(word, prefix, sizeof prefix - 1) == 0) {
-        *out_parameter = GBX_PARAMETER_SCALAR;
-        *out_dtype = word + sizeof prefix - 1;
-        return true;
-    }
-    for (uint32_t i = 0; i < GBX_PARAMETER_COUNT; ++i)
-        if (strlen(parameters[i].brief) == length &&
-            memcmp(parameters[i].brief, word, length) == 0) {
-            *out_parameter = i;
-            return true;
-        }
-    return false;
-}
-
 static size_t append(char *out_text, size_t capacity, size_t used, const char *word) {
     int length = snprintf(out_text + used, capacity - used, "%s%s", used ? ", " : "", word);
     return used + (size_t)length < capacity ? used + (size_t)length : capacity - 1;

@@ -81,13 +81,6 @@ const char *gbx_name_sentence(const gbx_name_set *set, uint32_t number);
 /* The number of a name, or of a brief one. */
 bool gbx_name_find(const gbx_name_set *set, const char *text, uint32_t *out_number);
 
-/*
- * A word of a signature, `length` bytes: "in", "out", "inout", "scalar" or "scalar:DTYPE". For the
- * last, *out_dtype points to DTYPE, which is not checked; else it is NULL.
- */
-bool gbx_parameter_read(const char *word, size_t length, uint32_t *out_parameter,
-                        const char **out_dtype);
-
 /* "input, output, inout, in, out": what gbx_name_find takes, cut at `capacity`. */
 void gbx_name_list(const gbx_name_set *set, char *out_text, size_t capacity);
 

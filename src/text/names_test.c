@@ -61,29 +61,6 @@ static void numbers_and_texts_outside_have_nothing(void **state) {
     assert_int_equal(number, 99);
 }
 
-static void words_of_signatures_are_read(void **state) {
-    (void)state;
-    uint32_t parameter = 99;
-    const char *dtype = NULL;
-    const char *words = "inout,in,out,scalar,scalar:float32";
-    assert_true(gbx_parameter_read(words, 5, &parameter, &dtype));
-    assert_int_equal(parameter, GBX_ROLE_INOUT);
-    assert_null(dtype);
-    assert_true(gbx_parameter_read(words + 6, 2, &parameter, &dtype));
-    assert_int_equal(parameter, GBX_ROLE_INPUT);
-    assert_true(gbx_parameter_read(words + 9, 3, &parameter, &dtype));
-    assert_int_equal(parameter, GBX_ROLE_OUTPUT);
-    assert_true(gbx_parameter_read(words + 13, 6, &parameter, &dtype));
-    assert_int_equal(parameter, GBX_PARAMETER_SCALAR);
-    assert_null(dtype);
-    assert_true(gbx_parameter_read(words + 20, 14, &parameter, &dtype));
-    assert_int_equal(parameter, GBX_PARAMETER_SCALAR);
-    assert_string_equal(dtype, "float32");
-    assert_false(gbx_parameter_read("input", 5, &parameter, &dtype)); /* a role, not a word */
-    assert_false(gbx_parameter_read("scalar:", 7, &parameter, &dtype));
-    assert_false(gbx_parameter_read("", 0, &parameter, &dtype));
-}
-
 static void a_list_has_every_word_once(void **state) {
     (void)state;
     char text[64];
@@ -100,7 +77,6 @@ int main(void) {
         cmocka_unit_test(a_name_and_its_number_find_each_other),
         cmocka_unit_test(files_rely_on_these),
         cmocka_unit_test(numbers_and_texts_outside_have_nothing),
-        cmocka_unit_test(words_of_signatures_are_read),
         cmocka_unit_test(a_list_has_every_word_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

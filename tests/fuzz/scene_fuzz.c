@@ -36,7 +36,7 @@ static void check_kernels(const gbx_scene *scene) {
         FUZZ_CHECK(kernel->name[0]);
         FUZZ_CHECK(kernel->parameter_count <= GBX_MAX_TENSOR_ARGS + GBX_MAX_SCALAR_ARGS);
         for (size_t k = 0; k < kernel->parameter_count; ++k) {
-            FUZZ_CHECK(kernel->signature[k].role <= GBX_PARAMETER_SCALAR);
+            FUZZ_CHECK(kernel->signature[k].is.kind <= GBX_PARAMETER_SCALAR);
             fuzz_touch_text(kernel->signature[k].name);
         }
         for (size_t k = 0; k < i; ++k) {

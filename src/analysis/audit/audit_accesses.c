@@ -9,8 +9,8 @@
 #include "analysis/audit/internal.h"
 #include "base/checked.h"
 #include "base/memory.h"
+#include "tensor/signature.h"
 #include "tensor/view.h"
-#include "text/names.h"
 
 /* A view with more pieces, or that ends further from the start of its buffer, is not followed. */
 #define RUNS_MAX (UINT64_C(1) << 20)
@@ -179,9 +179,10 @@ static bool are_losses_known(const gbx_reader *reader) {
 static uint64_t count_declared(const gbx_run_info *run, uint32_t func_id) {
     const gbx_run_kernel *kernel = gbx_run_info_kernel(run, func_id);
     uint64_t count = 0;
-    uint32_t role;
-    for (size_t i = 0; kernel && i < kernel->signature_count; ++i)
-        count += gbx_name_find(&gbx_roles, kernel->signature[i], &role) && role != GBX_ROLE_INPUT;
+    for (size_t i = 0; kernel && i < kernel->signature_count; ++i) {
+        uint32_t kind = gbx_parameter_kind(kernel->signature[i]);
+        count += kind == GBX_ROLE_OUTPUT || kind == GBX_ROLE_INOUT;
+    }
     return count;
 }
 

@@ -87,6 +87,7 @@ struct gbx_device {
     gbx_program_set programs;
     void *program_state;
     gbx_loaded_kernel kernels[GBX_MAX_KERNELS]; /* control thread, between launches */
+    gbx_signature signatures[GBX_MAX_KERNELS];  /* of the kernels */
     uint32_t core_count;
     gbx_core cores[GBX_MAX_CORES];
     gbx_worker workers[GBX_MAX_CORES];

@@ -33,6 +33,9 @@ gbx_code gbx_kernel_load(gbx_device *device) {
     block.path[sizeof block.path - 1] = '\0';
     if (block.func_id >= GBX_MAX_KERNELS || device->kernels[block.func_id].entry)
         return fail(device, "loading a kernel: %s%s", "its func_id is taken or out of range", "");
+    if (block.signature.tensor_count > GBX_MAX_TENSOR_ARGS ||
+        block.signature.scalar_count > GBX_MAX_SCALAR_ARGS)
+        return fail(device, "loading a kernel: %s%s", "its signature is too long", "");
     gbx_loaded_kernel kernel = {.core = (gbx_core_type)block.core};
     if (block.function) {
         uintptr_t function = (uintptr_t)block.function;
@@ -48,6 +51,7 @@ gbx_code gbx_kernel_load(gbx_device *device) {
         memcpy(&kernel.entry, &symbol, sizeof symbol); /* ISO C has no cast to a function */
     }
     device->kernels[block.func_id] = kernel;
+    device->signatures[block.func_id] = block.signature;
     return GBX_OK;
 }
 

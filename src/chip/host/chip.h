@@ -9,7 +9,7 @@
 typedef struct gbx_kernel_entry {
     char name[GBX_MAX_KERNEL_NAME + 1]; /* empty: not registered */
     gbx_core_type core;
-    /* For dumps, as in gbx_kernel; each may be NULL. */
+    /* As in gbx_kernel; each may be NULL. */
     char *signature;
     char *arg_names;
     char *object_path; /* absolute; NULL for a function */
@@ -48,6 +48,7 @@ struct gbx_chip {
     gbx_code failure;     /* why the chip takes no more launches; GBX_OK while it does */
     gbx_chip_fault fault; /* of the last launch */
     gbx_kernel_entry kernels[GBX_MAX_KERNELS];
+    gbx_signature signatures[GBX_MAX_KERNELS];
 };
 
 /* --- chip.c --- */
@@ -124,6 +125,11 @@ GBX_MUST_USE gbx_status gbx_chip_check_kernel(const gbx_chip *chip, const gbx_ke
 /* Loads a kernel that was checked: `path` is absolute, or NULL with a function. */
 GBX_MUST_USE gbx_status gbx_chip_load_kernel(gbx_chip *chip, const gbx_kernel *kernel,
                                              const char *path);
+
+/* "argument 2 (scale)" of a kernel, or "argument 2" where it has no name. Takes any numbers. */
+enum { GBX_ARGUMENT_BYTES = 96 };
+void gbx_chip_describe_argument(const gbx_chip *chip, uint32_t func_id, uint32_t slot,
+                                char out_text[GBX_ARGUMENT_BYTES]);
 
 /* Frees what the chip keeps of its kernels. */
 void gbx_chip_forget_kernels(gbx_chip *chip);

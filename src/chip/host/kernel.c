@@ -3,11 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <glassbox/tensor.h>
-
 #include "base/memory.h"
 #include "chip/host/chip.h"
-#include "text/names.h"
 
 static gbx_status check_identity(const gbx_chip *chip, const gbx_kernel *kernel) {
     const char *name = kernel->name;
@@ -33,46 +30,21 @@ static gbx_status check_identity(const gbx_chip *chip, const gbx_kernel *kernel)
 
 /* --- signature and names --- */
 
-/* The next item of a list separated by commas, and its length; NULL at the end of the list. An
- * empty list has one item. */
-static const char *next_item(const char **rest, size_t *out_length) {
-    const char *item = *rest;
-    if (!item)
-        return NULL;
-    *out_length = strcspn(item, ",");
-    *rest = item[*out_length] ? item + *out_length + 1 : NULL;
-    return item;
-}
-
-/* False for a word that no signature can have, or whose dtype is unknown. */
-static bool read_parameter(const char *item, size_t length, uint32_t *out_parameter) {
-    const char *dtype;
-    char name[32];
-    if (!gbx_parameter_read(item, length, out_parameter, &dtype))
-        return false;
-    if (!dtype)
-        return true;
-    int written =
-        snprintf(name, sizeof name, "%.*s", (int)(length - (size_t)(dtype - item)), dtype);
-    return written < (int)sizeof name && gbx_dtype_parse(name) != GBX_DTYPE_NONE;
-}
-
 static gbx_status check_signature(const gbx_kernel *kernel, size_t *out_count) {
-    const char *rest = kernel->signature;
-    const char *item;
+    /* A kernel without arguments has an empty signature. */
+    const char *rest = kernel->signature[0] ? kernel->signature : NULL;
+    const char *word;
     size_t length = 0;
     size_t tensors = 0;
     size_t scalars = 0;
-    /* A kernel without arguments has an empty signature. */
-    while ((item = kernel->signature[0] ? next_item(&rest, &length) : NULL)) {
-        uint32_t parameter;
-        if (!read_parameter(item, length, &parameter))
-            return gbx_fail(
-                GBX_INVALID_ARGUMENT,
-                "registering kernel %s: signature \"%s\": unknown word \"%.*s\"; expected in, "
-                "out, inout, scalar or scalar:DTYPE",
-                kernel->name, kernel->signature, (int)length, item);
-        ++*(parameter == GBX_PARAMETER_SCALAR ? &scalars : &tensors);
+    while ((word = gbx_list_next(&rest, &length))) {
+        gbx_parameter parameter;
+        if (gbx_parameter_read(word, length, &parameter) != GBX_PARAMETER_OK)
+            return gbx_fail(GBX_INVALID_ARGUMENT,
+                            "registering kernel %s: signature \"%s\": unknown word \"%.*s\"; "
+                            "expected " GBX_SIGNATURE_WORDS,
+                            kernel->name, kernel->signature, (int)length, word);
+        ++*(parameter.kind == GBX_PARAMETER_SCALAR ? &scalars : &tensors);
     }
     *out_count = tensors + scalars;
     if (tensors <= GBX_MAX_TENSOR_ARGS && scalars <= GBX_MAX_SCALAR_ARGS)
@@ -84,10 +56,10 @@ static gbx_status check_signature(const gbx_kernel *kernel, size_t *out_count) {
 }
 
 static gbx_status check_names(const gbx_kernel *kernel, size_t expected) {
-    const char *rest = kernel->arg_names;
+    const char *rest = kernel->arg_names[0] ? kernel->arg_names : NULL;
     size_t length = 0;
     size_t count = 0;
-    while (kernel->arg_names[0] && next_item(&rest, &length)) {
+    while (gbx_list_next(&rest, &length)) {
         ++count;
         if (length == 0)
             return gbx_fail(GBX_INVALID_ARGUMENT,
@@ -123,8 +95,10 @@ gbx_status gbx_chip_check_kernel(const gbx_chip *chip, const gbx_kernel *kernel)
 
 /* --- loading and keeping --- */
 
-static gbx_status load(gbx_chip *chip, const gbx_kernel *kernel, const char *path) {
-    gbx_load_block block = {.func_id = kernel->func_id, .core = (uint32_t)kernel->core};
+static gbx_status load(gbx_chip *chip, const gbx_kernel *kernel, const char *path,
+                       const gbx_signature *signature) {
+    gbx_load_block block = {
+        .func_id = kernel->func_id, .core = (uint32_t)kernel->core, .signature = *signature};
     if (kernel->function)
         memcpy(&block.function, &kernel->function, sizeof kernel->function);
     else if ((size_t)snprintf(block.path, sizeof block.path, "%s", path) >= sizeof block.path)
@@ -173,16 +147,35 @@ static gbx_status keep(gbx_kernel_entry *entry, const gbx_kernel *kernel, const 
 
 gbx_status gbx_chip_load_kernel(gbx_chip *chip, const gbx_kernel *kernel, const char *path) {
     gbx_kernel_entry *entry = &chip->kernels[kernel->func_id];
+    gbx_signature signature;
     GBX_TRY(keep(entry, kernel, path));
-    gbx_status status = load(chip, kernel, path);
-    if (status)
+    (void)gbx_signature_read(kernel->signature, &signature); /* it was checked */
+    gbx_status status = load(chip, kernel, path, &signature);
+    if (status) {
         forget(entry);
-    else /* a kernel with a name is registered */
-        snprintf(entry->name, sizeof entry->name, "%s", kernel->name);
-    return status;
+        return status;
+    }
+    chip->signatures[kernel->func_id] = signature;
+    /* A kernel with a name is registered. */
+    snprintf(entry->name, sizeof entry->name, "%s", kernel->name);
+    return NULL;
 }
 
 void gbx_chip_forget_kernels(gbx_chip *chip) {
     for (size_t i = 0; i < GBX_MAX_KERNELS; ++i)
         forget(&chip->kernels[i]);
+}
+
+void gbx_chip_describe_argument(const gbx_chip *chip, uint32_t func_id, uint32_t slot,
+                                char out_text[GBX_ARGUMENT_BYTES]) {
+    const gbx_kernel_entry *entry = func_id < GBX_MAX_KERNELS ? &chip->kernels[func_id] : NULL;
+    size_t length = 0;
+    const char *name =
+        entry ? gbx_signature_name(entry->signature, entry->arg_names, slot, &length) : NULL;
+    if (name)
+        snprintf(out_text, GBX_ARGUMENT_BYTES, "argument %" PRIu32 " (%.*s%s)", slot,
+                 length > GBX_MAX_KERNEL_NAME ? GBX_MAX_KERNEL_NAME : (int)length, name,
+                 length > GBX_MAX_KERNEL_NAME ? "..." : "");
+    else
+        snprintf(out_text, GBX_ARGUMENT_BYTES, "argument %" PRIu32, slot);
 }

@@ -12,7 +12,7 @@
 #include "dump/host/filter.h"
 #include "dump/host/internal.h"
 #include "store/run/kernel_copies.h"
-#include "text/names.h"
+#include "tensor/signature.h"
 
 struct gbx_dump_session {
     gbx_dump_session_config config;
@@ -76,23 +76,11 @@ static void note_signatures(gbx_dump_session *session) {
     for (size_t i = 0; i < session->config.run.kernel_count; ++i) {
         const gbx_run_kernel *kernel = &session->config.run.kernels[i];
         gbx_dump_signature *to = &session->signatures[kernel->func_id];
-        uint32_t scalar = 0;
-        for (const char *at = kernel->declared; at && *at;) {
-            size_t length = strcspn(at, ",");
-            uint32_t parameter;
-            const char *dtype;
-            bool is_read = gbx_parameter_read(at, length, &parameter, &dtype);
-            if (is_read && parameter != GBX_PARAMETER_SCALAR)
-                ++to->tensor_count;
-            if (is_read && parameter == GBX_PARAMETER_SCALAR && scalar < GBX_MAX_SCALAR_ARGS) {
-                char name[32] = "";
-                size_t name_length = dtype ? length - (size_t)(dtype - at) : 0;
-                if (name_length < sizeof name)
-                    memcpy(name, dtype ? dtype : "", name_length);
-                to->scalar_dtypes[scalar++] = (uint8_t)gbx_dtype_parse(name);
-            }
-            at += length + (at[length] == ',');
-        }
+        gbx_signature signature;
+        (void)gbx_signature_read(kernel->declared, &signature);
+        to->tensor_count = signature.tensor_count;
+        for (uint32_t s = 0; s < signature.scalar_count; ++s)
+            to->scalar_dtypes[s] = signature.slots[signature.tensor_count + s].dtype;
     }
 }
 

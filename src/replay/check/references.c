@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "replay/internal.h"
 #include "replay/trust/replay_trust.h"
-#include "text/names.h"
+#include "tensor/signature.h"
 #include "toolchain/kernel_compiler.h"
 
 enum { THREADS_MAX = 8 };
@@ -46,10 +46,10 @@ static gbx_status find_scene(const char *dump_directory, const gbx_kept_run *kep
 
 /* --- whether it is the scene of the dump --- */
 
-/* Whether an argument is declared with this role; a word of another tool may mean any. */
-static bool has_role(const char *declared, uint32_t role) {
-    uint32_t parameter = gbx_replay_parameter(declared);
-    return parameter == GBX_PARAMETER_COUNT || parameter == role;
+/* Whether an argument is declared as this kind; a word of another tool may mean any. */
+static bool has_kind(const char *declared, uint32_t kind) {
+    uint32_t own = gbx_parameter_kind(declared);
+    return own == GBX_PARAMETER_COUNT || own == kind;
 }
 
 /* Whether a kernel is declared with the same arguments, or one of both has no signature. */
@@ -59,7 +59,7 @@ static bool has_signature(const gbx_scene_kernel *own, const gbx_run_kernel *ker
     if (own->parameter_count != kernel->signature_count)
         return false;
     for (size_t i = 0; i < own->parameter_count; ++i)
-        if (!has_role(kernel->signature[i], own->signature[i].role))
+        if (!has_kind(kernel->signature[i], own->signature[i].is.kind))
             return false;
     return true;
 }

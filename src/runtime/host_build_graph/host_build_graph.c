@@ -6,7 +6,6 @@
 
 #include "chip/host/chip.h"
 #include "runtime/host_build_graph/table.h"
-#include "text/names.h"
 
 static gbx_status find_entry(const gbx_runtime_request *request, void **out_object,
                              gbx_orchestrate_function *out_function) {
@@ -77,47 +76,37 @@ const gbx_runtime gbx_host_build_graph = {
 
 /* --- one task --- */
 
-/* The role of a kernel's `index`th tensor in its signature; inout where it is not there. */
-static gbx_role tensor_role(const char *signature, uint32_t index) {
-    uint32_t parameter;
-    const char *dtype;
-    while (signature && *signature) {
-        size_t length = strcspn(signature, ",");
-        if (gbx_parameter_read(signature, length, &parameter, &dtype) &&
-            parameter != GBX_PARAMETER_SCALAR && index-- == 0)
-            return (gbx_role)parameter;
-        signature += length + (signature[length] == ',');
-    }
-    return GBX_ROLE_INOUT;
-}
-
-static const char *first_signature(const gbx_chip *chip, const gbx_task_kernels *kernels) {
-    uint32_t func_id = gbx_first_kernel(kernels);
-    return func_id < GBX_MAX_KERNELS ? chip->kernels[func_id].signature : NULL;
-}
-
-/* Adds the task and its tensor info, as an orchestration does. */
+/* Adds the task and its tensor info, as an orchestration does, with roles from the signature of the
+ * first kernel; inout where it has none. */
 static void add_call(gbx_host_graph *graph, const gbx_call *call) {
+    static const gbx_signature nothing;
     gbx_orchestration *orchestration = &graph->orchestration;
     gbx_task_kernels kernels =
         gbx_spmd(gbx_mix(call->kernels[0], call->kernels[1], call->kernels[2]),
                  call->block_num ? call->block_num : 1);
-    const char *signature = first_signature(graph->request.chip, &kernels);
+    uint32_t first = gbx_first_kernel(&kernels);
+    const gbx_signature *signature =
+        first < GBX_MAX_KERNELS ? &graph->limits.signatures[first] : &nothing;
+    gbx_args args = gbx_args_begin();
     uint64_t words[GBX_MAX_WORDS];
     gbx_tensor_info infos[GBX_MAX_TENSOR_ARGS];
     for (uint32_t i = 0; i < call->tensor_count; ++i) {
-        /* Checked here, where the index of the argument is known. */
-        if (!gbx_check_tensor(&graph->limits, 0, &kernels, i, &call->tensors[i], false,
-                              &graph->error))
-            return;
+        gbx_role role =
+            i < signature->tensor_count ? (gbx_role)signature->slots[i].kind : GBX_ROLE_INOUT;
         words[i] = gbx_device_tensor(orchestration, &call->tensors[i]);
-        infos[i] = (gbx_tensor_info){i, tensor_role(signature, i), call->tensors[i]};
+        infos[i] = (gbx_tensor_info){i, role, call->tensors[i]};
+        gbx_args_add_tensor(&args, &call->tensors[i], role);
     }
-    for (uint32_t i = 0; i < call->scalar_count; ++i)
+    for (uint32_t i = 0; i < call->scalar_count; ++i) {
         words[call->tensor_count + i] = call->scalars[i];
-    gbx_add_task_with_tensor_info(orchestration, kernels, words,
-                                  call->tensor_count + call->scalar_count, infos,
-                                  call->tensor_count);
+        gbx_args_add_scalar(&args, GBX_DTYPE_NONE, call->scalars[i]);
+    }
+    gbx_task task = gbx_add_task_with_tensor_info(orchestration, kernels, words,
+                                                  call->tensor_count + call->scalar_count, infos,
+                                                  call->tensor_count);
+    /* A word without tensor info could be a tensor; here it is a scalar. */
+    if (task != GBX_NO_TASK && call->tensor_count < signature->tensor_count)
+        (void)gbx_check_signatures(&graph->limits, task, &kernels, &args, &graph->error);
 }
 
 gbx_status gbx_runtime_call(const gbx_runtime_request *request, gbx_call_result *out_result) {

@@ -41,12 +41,16 @@ uint64_t gbx_host_graph_alloc(gbx_host_graph *graph, uint64_t bytes, gbx_hal_use
     return 0;
 }
 
-static void fill_limits(const gbx_chip *chip, gbx_graph_limits *limits) {
+static void fill_limits(gbx_host_graph *graph) {
+    const gbx_chip *chip = graph->request.chip;
+    gbx_graph_limits *limits = &graph->limits;
     gbx_hal_caps caps;
     gbx_chip_ops(chip)->caps(chip->hal, &caps);
     limits->gm_base = caps.gm_base;
     limits->gm_bytes = caps.gm_space;
     limits->blocks = chip->blocks;
+    limits->signatures = chip->signatures;
+    limits->warnings = graph->request.config->has_loose_signatures ? &graph->warnings : NULL;
     for (uint32_t i = 0; i < GBX_MAX_KERNELS; ++i)
         limits->kernel_cores[i] =
             chip->kernels[i].name[0] ? (uint8_t)(1 + chip->kernels[i].core) : 0;
@@ -58,7 +62,7 @@ gbx_status gbx_host_graph_create(const gbx_runtime_request *request, gbx_host_gr
         return gbx_fail_memory("building a graph");
     graph->orchestration.ops = &gbx_host_graph_ops;
     graph->request = *request;
-    fill_limits(request->chip, &graph->limits);
+    fill_limits(graph);
     graph->entries.element_bytes = sizeof(gbx_host_entry);
     graph->words.element_bytes = sizeof(uint64_t);
     graph->infos.element_bytes = sizeof(gbx_tensor_info);
@@ -190,6 +194,8 @@ static void write_arguments(const gbx_host_graph *graph, const gbx_host_entry *e
 static gbx_status take_failure(gbx_host_graph *graph) {
     gbx_status failure = graph->failure;
     graph->failure = NULL;
+    if (graph->error.kind == GBX_GRAPH_OK)
+        graph->error = graph->bad_tensor;
     if (!failure && graph->error.kind != GBX_GRAPH_OK)
         failure = gbx_graph_error_status(graph->request.chip, graph->request.runtime->name,
                                          &graph->error);
@@ -303,7 +309,7 @@ static gbx_status run_graph(gbx_host_graph *graph, gbx_graph_launch *launch,
                                    : status;
 }
 
-gbx_status gbx_host_graph_launch(gbx_host_graph *graph, gbx_call_result *out_result) {
+static gbx_status launch_graph(gbx_host_graph *graph, gbx_call_result *out_result) {
     static const gbx_graph_launch empty;
     GBX_TRY(take_failure(graph));
     GBX_TRY(check_cycles(graph));
@@ -320,4 +326,10 @@ gbx_status gbx_host_graph_launch(gbx_host_graph *graph, gbx_call_result *out_res
     free(launch);
     GBX_TRY(status);
     return copy_back(graph);
+}
+
+gbx_status gbx_host_graph_launch(gbx_host_graph *graph, gbx_call_result *out_result) {
+    gbx_status status = launch_graph(graph, out_result);
+    gbx_signature_warnings_report(graph->request.chip, &graph->warnings, out_result);
+    return status;
 }

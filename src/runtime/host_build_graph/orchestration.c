@@ -92,21 +92,48 @@ static gbx_host_page *page_with_room(gbx_host_graph *graph) {
     return page->address ? page : NULL;
 }
 
-/* The page is copied to the chip when the graph is launched. */
+/*
+ * The page is copied to the chip when the graph is launched. A wrong tensor gets a word, too: the
+ * task with this word is the one to name.
+ */
 static uint64_t device_tensor(gbx_orchestration *orchestration, const gbx_tensor *tensor) {
     gbx_host_graph *graph = graph_of(orchestration);
-    if (is_over(graph) || !gbx_check_tensor(&graph->limits, graph->entries.count, NULL,
-                                            GBX_NO_ARGUMENT, tensor, false, &graph->error))
+    gbx_graph_error error;
+    if (is_over(graph))
         return 0;
+    bool is_right = gbx_check_tensor(&graph->limits, graph->entries.count, NULL, GBX_NO_ARGUMENT,
+                                     tensor, false, &error);
+    if (!tensor) {
+        graph->error = error;
+        return 0;
+    }
     gbx_host_page *page = page_with_room(graph);
     if (!page)
         return 0;
     uint64_t address = page->address + page->count * sizeof *tensor;
     page->tensors[page->count++] = *tensor;
+    if (!is_right && graph->bad_tensor.kind == GBX_GRAPH_OK) {
+        graph->bad_tensor = error;
+        graph->bad_word = address;
+    }
     return address;
 }
 
 /* --- tasks --- */
+
+/* Names the argument of a task that is the wrong tensor, where there is one. */
+static void find_bad_word(gbx_host_graph *graph, gbx_task task, const gbx_task_kernels *kernels,
+                          const uint64_t *words, uint32_t word_count) {
+    for (uint32_t i = 0; i < word_count && graph->bad_tensor.kind != GBX_GRAPH_OK; ++i) {
+        if (words[i] != graph->bad_word)
+            continue;
+        graph->error = graph->bad_tensor;
+        graph->error.task = task;
+        graph->error.func_id = gbx_first_kernel(kernels);
+        graph->error.values[0] = i;
+        return;
+    }
+}
 
 static bool check_infos(gbx_host_graph *graph, uint64_t task, const gbx_tensor_info *infos,
                         uint32_t count) {
@@ -134,7 +161,7 @@ static bool check_infos(gbx_host_graph *graph, uint64_t task, const gbx_tensor_i
             return false;
         named |= UINT64_C(1) << index;
     }
-    return true;
+    return gbx_check_infos(&graph->limits, task, &entry->kernels, infos, count, &graph->error);
 }
 
 /* True when there was no error and the task exists. */
@@ -201,7 +228,11 @@ static gbx_task add_task(gbx_orchestration *orchestration, const gbx_task_kernel
     if (task >= GBX_HOST_MAX_TASKS)
         fail(graph, GBX_GRAPH_TOO_MANY_TASKS, task, gbx_first_kernel(kernels), GBX_HOST_MAX_TASKS,
              0);
-    if (is_over(graph) || !append_entry(graph, kernels, words, word_count))
+    if (!is_over(graph))
+        find_bad_word(graph, task, kernels, words, word_count);
+    if (is_over(graph) ||
+        !gbx_check_word_count(&graph->limits, task, kernels, word_count, &graph->error) ||
+        !append_entry(graph, kernels, words, word_count))
         return GBX_NO_TASK;
     if (infos)
         set_tensor_info(orchestration, task, infos, info_count);

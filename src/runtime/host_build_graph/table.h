@@ -42,6 +42,9 @@ struct gbx_host_graph {
     gbx_runtime_request request;
     gbx_graph_limits limits;
     gbx_graph_error error;
+    gbx_graph_error bad_tensor; /* the first wrong one that got a word: which argument is it? */
+    uint64_t bad_word;
+    gbx_signature_warnings warnings;
     gbx_status failure; /* of the host, not an error in the graph */
     gbx_table entries;  /* gbx_host_entry */
     gbx_table words;    /* uint64_t */

@@ -14,9 +14,9 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "tensor/signature.h"
 #include "text/json_reader.h"
 #include "text/json_writer.h"
-#include "text/names.h"
 
 enum { SCHEMA_VERSION = 1, MAX_FILE_BYTES = 16 << 20, PATH_BYTES = 4096 };
 
@@ -360,13 +360,12 @@ static gbx_status read_signature(const gbx_cursor *array, gbx_run_kernel *kernel
                                GBX_RUN_KERNEL_SLOTS);
     for (size_t i = 0; i < kernel->signature_count; ++i) {
         gbx_cursor word;
-        const char *text, *dtype;
-        uint32_t parameter;
+        const char *text;
+        gbx_parameter ignored;
         GBX_TRY(gbx_cursor_element(array, i, &word));
         GBX_TRY(gbx_cursor_string(&word, &text));
-        if (!gbx_parameter_read(text, strlen(text), &parameter, &dtype) ||
-            (dtype && gbx_dtype_parse(dtype) == GBX_DTYPE_NONE))
-            return gbx_cursor_fail(&word, "expected in, inout, out, scalar or scalar:DTYPE");
+        if (gbx_parameter_read(text, strlen(text), &ignored) != GBX_PARAMETER_OK)
+            return gbx_cursor_fail(&word, "expected " GBX_SIGNATURE_WORDS);
         kernel->signature[i] = text;
     }
     return NULL;
@@ -374,10 +373,7 @@ static gbx_status read_signature(const gbx_cursor *array, gbx_run_kernel *kernel
 
 /* For a word of a signature that was read. */
 static bool is_scalar(const char *word) {
-    uint32_t parameter;
-    const char *dtype;
-    return gbx_parameter_read(word, strlen(word), &parameter, &dtype) &&
-           parameter == GBX_PARAMETER_SCALAR;
+    return gbx_parameter_kind(word) == GBX_PARAMETER_SCALAR;
 }
 
 /* Names by slot, or in the order of the signature. Slots have tensors first, then scalars. */
