@@ -194,7 +194,10 @@ typedef struct gbx_dump_task {
     uint32_t func_ids[GBX_SUBTASK_COUNT];
     uint32_t block_num;
     uint64_t predecessor_count;
-    uint64_t reserved[2];
+    uint32_t
+        announced_before; /* arguments that are recorded or skipped before it is dispatched... */
+    uint32_t announced_after; /* ...and after it has completed */
+    uint64_t reserved;
 } gbx_dump_task;
 static_assert(sizeof(gbx_dump_task) == 64, "layout shared by host and device");
 

@@ -12,4 +12,7 @@
  */
 bool gbx_tensor_is_valid(const gbx_tensor *tensor, int64_t *out_first_byte, int64_t *out_end_byte);
 
+/* Whether both describe the same elements of the same buffer. */
+bool gbx_tensor_is_alike(const gbx_tensor *a, const gbx_tensor *b);
+
 #endif

@@ -10,7 +10,7 @@
 #include "dump/abi.h"
 #include "sched/probe.h"
 
-enum { GBX_WRITER_MAX_LANES = GBX_MAX_AICPU_THREADS, GBX_WRITER_SKIPPED = 1024 };
+enum { GBX_WRITER_MAX_LANES = GBX_MAX_AICPU_THREADS };
 /* Copies and hashes go in steps that stay in the cache. Views that are gathered only to be hashed
  * or counted go in larger steps, because complete tiles are faster to gather. */
 enum {
@@ -103,9 +103,7 @@ struct gbx_writer {
     int64_t start_ns;
     gbx_ticks_pair start;                     /* the same, with ticks */
     _Alignas(64) _Atomic uint32_t is_pausing; /* a lane is waiting for the host to copy */
-    /* Arguments skipped before dispatch, as far as they fit, so that an inout is not recorded as
-     * skipped twice. */
-    _Atomic uint64_t skipped[GBX_WRITER_SKIPPED];
+    gbx_dump_scalar_dtypes scalar_dtypes[GBX_MAX_KERNELS]; /* copied at the start, too */
     gbx_lane lanes[GBX_WRITER_MAX_LANES];
     _Alignas(64) unsigned char scratch[GBX_WRITER_MAX_LANES][GBX_WRITER_VIEW_STEP_BYTES];
 };

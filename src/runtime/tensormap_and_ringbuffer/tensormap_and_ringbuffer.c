@@ -79,17 +79,17 @@ static void depend(void *context, uint64_t position) {
     gbx_window_depend(submitted->window, submitted->task, position);
 }
 
-static gbx_task submit(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args,
-                       const gbx_window_need *need) {
+static inline __attribute__((always_inline)) gbx_task
+submit(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args,
+       const gbx_window_need *need, bool is_probed) {
     gbx_task id = window->next_id;
     uint64_t position;
     submission submitted = {.window = window, .task = gbx_window_take(window, &position)};
     if (args->new_outputs)
         allocate_outputs(window, args, need->heap_bytes);
-    gbx_task_arguments *arguments =
-        (gbx_task_arguments *)(uintptr_t)gbx_ring_take(&window->arguments, need->argument_bytes);
-    gbx_write_arguments(args, arguments);
-    gbx_sched_prepare(submitted.task, id, kernels, arguments);
+    uint64_t place = gbx_ring_take(&window->arguments, need->argument_bytes);
+    gbx_sched_prepare(submitted.task, id, kernels,
+                      gbx_graph_write_arguments(window->graph, args, place, is_probed));
     if (args->tensor_count)
         gbx_tensor_map_add_task(window->map, position, args->tensors, args->roles,
                                 args->tensor_count, depend, &submitted);
@@ -112,8 +112,9 @@ static void count_rest(gbx_window *window, const gbx_task_kernels *kernels, cons
         gbx_window_count_wanted(window, &need);
 }
 
-static gbx_task submit_task(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
-                            const gbx_args *args) {
+static inline __attribute__((always_inline)) gbx_task
+check_and_submit(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
+                 const gbx_args *args, bool is_probed) {
     gbx_window *window = window_of(orchestration);
     gbx_window_need need;
     if (!gbx_graph_builds_on(window->graph)) {
@@ -123,7 +124,17 @@ static gbx_task submit_task(gbx_orchestration *orchestration, const gbx_task_ker
     if (!gbx_graph_check_task(window->graph, kernels, args) ||
         !count_need(window, kernels, args, &need) || !gbx_window_make_room(window, &need))
         return GBX_NO_TASK;
-    return submit(window, kernels, args, &need);
+    return submit(window, kernels, args, &need, is_probed);
+}
+
+static gbx_task submit_task(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
+                            const gbx_args *args) {
+    return check_and_submit(orchestration, kernels, args, false);
+}
+
+static gbx_task submit_probed(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
+                              const gbx_args *args) {
+    return check_and_submit(orchestration, kernels, args, true);
 }
 
 /* --- scopes --- */
@@ -166,14 +177,13 @@ static void await_tensor(gbx_graph *graph, const gbx_tensor *tensor) {
     gbx_tensor_map_find(window->map, tensor, false, await_writer, window);
 }
 
-static const gbx_orchestration_ops ops = {
-    .refuse = gbx_graph_refuse,
-    .report_failure = gbx_graph_fail_by_user,
-    .submit_task = submit_task,
-    .scope_begin = scope_begin,
-    .scope_end = scope_end,
-    .get_tensor_data = gbx_graph_get_tensor_data,
-};
+#define SHARED_OPS                                                                                 \
+    .refuse = gbx_graph_refuse, .report_failure = gbx_graph_fail_by_user,                          \
+    .scope_begin = scope_begin, .scope_end = scope_end,                                            \
+    .get_tensor_data = gbx_graph_get_tensor_data
+
+static const gbx_orchestration_ops ops = {SHARED_OPS, .submit_task = submit_task};
+static const gbx_orchestration_ops probed_ops = {SHARED_OPS, .submit_task = submit_probed};
 
 static const gbx_builder builder = {
     .memory_bytes = memory_bytes,
@@ -182,6 +192,7 @@ static const gbx_builder builder = {
     .end = end,
     .await_tensor = await_tensor,
     .ops = &ops,
+    .probed_ops = &probed_ops,
 };
 
 /* --- host --- */
