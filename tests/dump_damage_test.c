@@ -298,13 +298,14 @@ static void strike_lane(attack *it, size_t offset, damage_way way, uint64_t valu
 
 static void test_lanes(void **state) {
     static const size_t fields[] = {
-        offsetof(gbx_dump_lane, free.tail),  offsetof(gbx_dump_lane, free.seen_head),
-        offsetof(gbx_dump_lane, free.head),  offsetof(gbx_dump_lane, free.seen_tail),
-        offsetof(gbx_dump_lane, ready.tail), offsetof(gbx_dump_lane, ready.seen_head),
-        offsetof(gbx_dump_lane, ready.head), offsetof(gbx_dump_lane, ready.seen_tail),
-        offsetof(gbx_dump_lane, free_slots), offsetof(gbx_dump_lane, ready_slots),
-        offsetof(gbx_dump_lane, open_item),  offsetof(gbx_dump_lane, stall_ns),
-        offsetof(gbx_dump_lane, lost),       offsetof(gbx_dump_lane, arena_head)};
+        offsetof(gbx_dump_lane, free.tail),   offsetof(gbx_dump_lane, free.seen_head),
+        offsetof(gbx_dump_lane, free.head),   offsetof(gbx_dump_lane, free.seen_tail),
+        offsetof(gbx_dump_lane, ready.tail),  offsetof(gbx_dump_lane, ready.seen_head),
+        offsetof(gbx_dump_lane, ready.head),  offsetof(gbx_dump_lane, ready.seen_tail),
+        offsetof(gbx_dump_lane, free_slots),  offsetof(gbx_dump_lane, ready_slots),
+        offsetof(gbx_dump_lane, open_item),   offsetof(gbx_dump_lane, counts.stall_ns),
+        offsetof(gbx_dump_lane, counts.lost), offsetof(gbx_dump_lane, counts_check),
+        offsetof(gbx_dump_lane, open_check),  offsetof(gbx_dump_lane, arena_head)};
     attack it;
     begin(*state, &it);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; ++i) {

@@ -179,7 +179,7 @@ static void record_arguments(gbx_lane *lane, const gbx_sched_task *task, uint32_
         if (a.fate == FATE_NOTHING)
             continue;
         for (uint32_t left = a.hits; left; left &= left - 1)
-            ++lane->filter_hits[__builtin_ctz(left)];
+            ++lane->counts.filter_hits[__builtin_ctz(left)];
         a.head.flags = (uint8_t)flags;
         if (a.fate == FATE_SKIP)
             skip(lane, task, a.head.arg_index, GBX_SKIP_MISMATCH);
@@ -457,6 +457,7 @@ static const gbx_probe *attach_writer(void *state, const gbx_probe_request *requ
         lane->shared = (gbx_dump_lane *)(uintptr_t)setup->lanes + i;
         lane->buffers = (unsigned char *)(uintptr_t)(setup->buffers + i * buffers_bytes);
         lane->arena = (unsigned char *)(uintptr_t)(setup->arenas + i * setup->arena_bytes);
+        lane->mine = writer->lines[i];
         lane->scratch = writer->scratch[i];
         lane->published_ns = writer->start_ns;
         lane->anchor = writer->start;

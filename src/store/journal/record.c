@@ -252,3 +252,20 @@ const uint64_t *gbx_record_tail(const gbx_record *record, uint64_t *out_words) {
     *out_words = record->words - known;
     return (const uint64_t *)(const void *)record + known;
 }
+
+static bool copy_tail(const gbx_record *record, void *to, size_t bytes) {
+    uint64_t words;
+    const uint64_t *tail = gbx_record_tail(record, &words);
+    if (words < bytes / 8)
+        return false;
+    memcpy(to, tail, bytes);
+    return true;
+}
+
+bool gbx_record_get_announced(const gbx_record_task *record, gbx_record_announced *out_announced) {
+    return copy_tail(&record->head, out_announced, sizeof *out_announced);
+}
+
+bool gbx_record_get_lost_arguments(const gbx_record_loss *record, uint64_t *out_count) {
+    return copy_tail(&record->head, out_count, sizeof *out_count);
+}

@@ -97,6 +97,13 @@ const void *gbx_record_next_slot(const void *at, gbx_slot_view *out_view);
  */
 const uint64_t *gbx_record_tail(const gbx_record *record, uint64_t *out_words);
 
+/* What a TASK announces; false when it does not say. */
+bool gbx_record_get_announced(const gbx_record_task *record, gbx_record_announced *out_announced);
+
+/* How many of the records of a LOSS are arguments that tasks announced; false when it does not
+ * say. */
+bool gbx_record_get_lost_arguments(const gbx_record_loss *record, uint64_t *out_count);
+
 /* The dtype of a scalar: undeclared ones are uint64. */
 static inline uint8_t gbx_record_scalar_dtype(uint8_t dtype) {
     return dtype == GBX_DTYPE_NONE ? (uint8_t)GBX_UINT64 : dtype;
