@@ -175,7 +175,7 @@ static double measure_in(memory *m, void *state, host *h, capture_round capture)
 
 static double measure_with(capture_round capture) {
     memory *m = map(sizeof *m);
-    void *state = map(gbx_dump_probe_source.state_bytes);
+    void *state = map(gbx_dump_probe_source.state_bytes(NULL));
     host *h = map(sizeof *h);
     double record_ns = m && state && h ? measure_in(m, state, h, capture) : 0;
     if (record_ns == 0)
@@ -183,7 +183,7 @@ static double measure_with(capture_round capture) {
     if (m)
         munmap(m, sizeof *m);
     if (state)
-        munmap(state, gbx_dump_probe_source.state_bytes);
+        munmap(state, gbx_dump_probe_source.state_bytes(NULL));
     if (h)
         munmap(h, sizeof *h);
     return record_ns;

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <glassbox/dump.h>
+#include <glassbox/finding.h>
 #include <glassbox/kernel.h>
 #include <glassbox/orchestration.h>
 #include <glassbox/status.h>
@@ -31,6 +32,7 @@ extern "C" {
 #define GBX_MAX_KERNELS 1024
 #define GBX_MAX_KERNEL_NAME 63
 #define GBX_MAX_BLOCK_NUM 65536
+#define GBX_RESULT_FINDINGS 8
 
 typedef struct gbx_chip gbx_chip;
 
@@ -131,6 +133,14 @@ typedef enum gbx_build_mode {
     GBX_BUILD_SEQUENTIAL = 1  /* tasks run once the orchestration has returned */
 } gbx_build_mode;
 
+/* Red zones around buffers and poison in new memory: docs/guard.md. */
+typedef enum gbx_guard_mode {
+    GBX_GUARD_DEFAULT = 0, /* GBX_GUARD_REPORT with a dump, else GBX_GUARD_OFF */
+    GBX_GUARD_OFF = 1,
+    GBX_GUARD_REPORT = 2, /* the run goes on; gbx_call_result has the findings */
+    GBX_GUARD_STOP = 3    /* the first finding ends the run with GBX_DEVICE_FAULT */
+} gbx_guard_mode;
+
 /* How to run a task or a graph. All zero means the defaults. */
 typedef struct gbx_call_config {
     uint32_t timeout_ms;  /* the longest time without progress; 0: GBX_DEFAULT_TIMEOUT_MS */
@@ -141,6 +151,7 @@ typedef struct gbx_call_config {
     gbx_dump_level enable_dump_tensor; /* GBX_DUMP_OFF: no tensors */
     bool enable_dump_args; /* the arguments of the orchestration and of every dispatch */
     gbx_dump_options dump;
+    gbx_guard_mode guard;
     /* Called now and then during the run, on the thread that waits for it; may be NULL. */
     void (*progress)(void *context, uint64_t tasks_completed);
     void *progress_context;
@@ -159,6 +170,9 @@ typedef struct gbx_call_result {
     uint64_t tasks;      /* tasks completed */
     uint64_t dispatches; /* their dispatches */
     gbx_dump_totals dump;
+    /* What kernels did outside of their arguments; the first of them, also after a failure. */
+    uint64_t finding_count;
+    gbx_run_finding findings[GBX_RESULT_FINDINGS];
 } gbx_call_result;
 
 /* Calls of one block, without arguments: of a mix of kernels, of one on AIC, of one on AIV0. */

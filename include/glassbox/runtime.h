@@ -50,6 +50,13 @@ GBX_API GBX_MUST_USE gbx_status gbx_chip_run(gbx_chip *chip, const gbx_run *run,
                                              const gbx_call_config *config,
                                              gbx_call_result *out_result);
 
+/*
+ * A sentence for a finding of gbx_call_result, with the names of kernels and arguments, cut to
+ * `bytes`; 2048 are always enough. `run` may be NULL.
+ */
+GBX_API void gbx_finding_describe(const gbx_chip *chip, const gbx_run *run,
+                                  const gbx_run_finding *finding, char *out_text, size_t bytes);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,11 +1,11 @@
 #include "api/device.h"
 #include "chip/device/device.h"
 #include "chip/host/chip.h"
-#include "dump/device/probe_source.h"
+#include "api/device_probe.h"
 #include "runtime/graph.h"
 
 bool gbx_api_device_main(int link_socket) {
-    const gbx_program_set programs = gbx_graph_programs(&gbx_dump_probe_source);
+    const gbx_program_set programs = gbx_graph_programs(&gbx_device_probe_source);
     return gbx_device_main(link_socket, &programs);
 }
 

@@ -30,7 +30,8 @@ typedef enum gbx_fault_kind {
     GBX_FAULT_THREAD = 5,            /* a kernel ended the thread of its core */
     GBX_FAULT_LINK = 6,              /* a kernel closed the link to the host */
     GBX_FAULT_ORCHESTRATION = 7,     /* a fatal signal in an orchestration */
-    GBX_FAULT_ORCHESTRATION_HANG = 8 /* an orchestration that made no progress */
+    GBX_FAULT_ORCHESTRATION_HANG = 8, /* an orchestration that made no progress */
+    GBX_FAULT_GUARD = 9               /* a guard found a write outside of a buffer */
 } gbx_fault_kind;
 
 typedef enum gbx_address_kind {

@@ -37,6 +37,17 @@ static void read_level(struct argp_state *state, const gbx_option *option, const
         text ? (gbx_dump_level)gbx_option_choice(state, option, text) : GBX_DUMP_FULL;
 }
 
+/* By gbx_guard_mode, without its default. */
+static const char *const guard_modes[] = {"off", "report", "stop", NULL};
+
+static void read_guard(struct argp_state *state, const gbx_option *option, const char *text,
+                       void *group) {
+    command_line *line = group;
+    line->run.call.guard =
+        text ? (gbx_guard_mode)(GBX_GUARD_OFF + gbx_option_choice(state, option, text))
+             : GBX_GUARD_REPORT;
+}
+
 static void read_filter(struct argp_state *state, const gbx_option *option, const char *text,
                         void *group) {
     command_line *line = group;
@@ -74,6 +85,12 @@ static const gbx_option options[] = {
      GBX_STORE(INTEGER, command_line, run.call.window), .min = 1, .max = GBX_MAX_WINDOW},
     {"gm", "SIZE", .help = "Global memory of the chip: 512M, 4G... (default 8G)",
      GBX_STORE(SIZE, command_line, run.chip.gm_bytes), .min = 1, .max = GBX_MAX_GM_BYTES},
+    {"guard", "MODE", .may_lack_text = true,
+     .help = "Find writes outside of buffers, with red zones around them, and fill new memory with "
+             "NaN: report (default with a dump): the run goes on, and ends with exit status 1; "
+             "stop: the first one ends it with 3; off (default without a dump)",
+     .manual = "Findings are lines that begin with \"finding:\", and are in the dump.",
+     GBX_STORE(CUSTOM, command_line, run.call.guard), .read = read_guard, .choices = guard_modes},
     {"no-golden", .help = "Do not compare the outputs",
      GBX_STORE(FLAG, command_line, run.skips_golden)},
     {"rounds", "N", .help = "Run each case N times on the open chip",
@@ -83,7 +100,8 @@ static const gbx_option options[] = {
     {"json", .help = "Print one JSON document",
      .manual = "Its members are scene, platform, runtime, blocks, threads and cases: an array of "
                "objects with name, round, status (ok, differs, failed, not_compared), error, "
-               "tasks, seconds, dump (its path, or null), dump_totals and outputs.",
+               "tasks, seconds, dump (its path, or null), dump_totals, outputs, finding_count and "
+               "findings.",
      GBX_STORE(FLAG, command_line, as_json)},
     {"verbose", .letter = 'v', .help = "Also report outputs that are right",
      GBX_STORE(FLAG, command_line, is_verbose)},
@@ -138,6 +156,9 @@ static void check_arguments(struct argp_state *state, const command_line *line) 
     const char *level = NULL;
     if (!line->surplus)
         return;
+    for (const char *const *mode = guard_modes; *mode; ++mode)
+        if (strcmp(line->scene, *mode) == 0 || strcmp(line->surplus, *mode) == 0)
+            argp_error(state, "unexpected argument \"%s\": write --guard=%s", *mode, *mode);
     if (gbx_name_find(&gbx_dump_levels, line->scene, &number))
         level = line->scene;
     else if (gbx_name_find(&gbx_dump_levels, line->surplus, &number))
@@ -306,11 +327,13 @@ const gbx_command gbx_command_run = {
                 "    --dump-filter 'kernel=*softmax*,stage=after_completion' \\\n"
                 "    --dump-filter task=10..20\n",
     .exits = {{GBX_EXIT_OK, "done, and outputs are as expected"},
-              {GBX_EXIT_DIFFERS, "done, and outputs differ, or a filter matched nothing"},
+              {GBX_EXIT_DIFFERS, "done, and outputs differ, a kernel wrote outside of its buffers, or a "
+                                 "filter matched nothing"},
               {GBX_EXIT_USAGE,
                "usage, the scene, a kernel or the graph is wrong, or an output cannot be opened"},
-              {GBX_EXIT_DEVICE, "the device failed: a kernel crashed or hung, or the chip died; or "
-                                "an orchestration or golden in the command crashed"},
+              {GBX_EXIT_DEVICE, "the device failed: a kernel crashed or hung, --guard=stop ended the "
+                                "run, or the chip died; or an orchestration or golden in the "
+                                "command crashed"},
               {GBX_EXIT_LOST, "done, but records of the dump were lost, or the disk failed"}},
     .check = check_options,
     .run = run,

@@ -14,15 +14,27 @@
 
 typedef struct span {
     uint64_t address;
-    uint64_t bytes;  /* a multiple of GRANULE */
-    uint64_t wanted; /* of a live span: what was asked for */
+    uint64_t bytes; /* a multiple of GRANULE */
+    /* Of a live span: what was asked for, the same in granules, and how much of that counts. */
+    uint64_t wanted;
+    uint64_t rounded;
+    uint64_t counted;
+    uint64_t spare_bytes;
+    uint64_t kept_first; /* what the host wrote, from its first byte to its last */
+    uint64_t kept_end;
+    uint64_t number;
+    gbx_hal_use use;
 } span;
 
 struct gbx_gm_allocator {
     pthread_mutex_t mutex;
     uint64_t base;
     uint64_t bytes;
-    uint64_t free_bytes;
+    uint64_t space_bytes;
+    uint64_t zone_bytes;
+    uint64_t free_bytes; /* of `bytes` */
+    uint64_t next_number;
+    uint64_t first_new; /* allocations before this one were there at a launch */
     void *live;          /* tree of span by address */
     void *free_by_place; /* tree of span by address; the same spans as in free_by_size */
     void *free_by_size;
@@ -87,10 +99,10 @@ static void remove_free(gbx_gm_allocator *allocator, span *free_span) {
     tdelete(free_span, &allocator->free_by_size, compare_size);
 }
 
-static span *span_create(uint64_t address, uint64_t bytes, uint64_t wanted) {
+static span *span_create(uint64_t address, uint64_t bytes) {
     span *created = malloc(sizeof *created);
     if (created)
-        *created = (span){.address = address, .bytes = bytes, .wanted = wanted};
+        *created = (span){.address = address, .bytes = bytes};
     return created;
 }
 
@@ -98,11 +110,13 @@ static gbx_status out_of_host_memory(void) {
     return gbx_fail_memory("keeping track of global memory");
 }
 
-gbx_status gbx_gm_allocator_create(uint64_t base, uint64_t bytes,
+gbx_status gbx_gm_allocator_create(uint64_t base, uint64_t bytes, uint64_t space_bytes,
                                    gbx_gm_allocator **out_allocator) {
     *out_allocator = NULL;
     gbx_gm_allocator *allocator = calloc(1, sizeof *allocator);
-    span *whole = span_create(base, bytes & ~(GRANULE - 1), 0);
+    /* The first allocation has a zone before it, too. */
+    uint64_t zone_bytes = space_bytes > bytes ? GBX_HAL_ZONE_BYTES : 0;
+    span *whole = span_create(base + zone_bytes, (space_bytes - zone_bytes) & ~(GRANULE - 1));
     if (!allocator || !whole || !insert_free(allocator, whole)) {
         free(whole);
         free(allocator);
@@ -111,7 +125,9 @@ gbx_status gbx_gm_allocator_create(uint64_t base, uint64_t bytes,
     pthread_mutex_init(&allocator->mutex, NULL);
     allocator->base = base;
     allocator->bytes = bytes;
-    allocator->free_bytes = whole->bytes;
+    allocator->space_bytes = space_bytes;
+    allocator->zone_bytes = zone_bytes;
+    allocator->free_bytes = bytes & ~(GRANULE - 1);
     *out_allocator = allocator;
     return NULL;
 }
@@ -148,13 +164,15 @@ static bool keep_rest(gbx_gm_allocator *allocator, span *rest) {
     return is_empty;
 }
 
-/* Cuts [address, address + bytes) out of a free span; the rests before and after stay free. */
-static gbx_status carve(gbx_gm_allocator *allocator, span *from, uint64_t address, uint64_t bytes,
-                        uint64_t wanted) {
-    span *live = span_create(address, bytes, wanted);
-    uint64_t end = address + bytes;
+/* Cuts a live span out of a free one; the rests before and after stay free. */
+static gbx_status carve(gbx_gm_allocator *allocator, span *from, const span *wanted) {
+    uint64_t address = wanted->address;
+    span *live = span_create(address, wanted->bytes);
+    uint64_t end = address + wanted->bytes;
     uint64_t from_end = from->address + from->bytes;
-    span *after = from_end > end ? span_create(end, from_end - end, 0) : NULL;
+    span *after = from_end > end ? span_create(end, from_end - end) : NULL;
+    if (live)
+        *live = *wanted;
     if (!live || (from_end > end && !after) || !tsearch(live, &allocator->live, compare_place)) {
         free(live);
         free(after);
@@ -162,7 +180,7 @@ static gbx_status carve(gbx_gm_allocator *allocator, span *from, uint64_t addres
     }
     remove_free(allocator, from);
     from->bytes = address - from->address;
-    allocator->free_bytes -= bytes;
+    allocator->free_bytes -= wanted->counted;
     bool is_kept = keep_rest(allocator, from);
     is_kept = (!after || keep_rest(allocator, after)) && is_kept;
     return is_kept ? NULL : out_of_host_memory();
@@ -184,30 +202,60 @@ static span *best_aligned_fit(const gbx_gm_allocator *allocator, uint64_t bytes,
     return best_fit(allocator, with_slack);
 }
 
-static gbx_status alloc_locked(gbx_gm_allocator *allocator, uint64_t bytes, uint64_t alignment,
+/* The most that can be allocated in one piece. */
+static uint64_t largest_allocation(const gbx_gm_allocator *allocator) {
+    uint64_t largest = largest_piece(allocator);
+    largest -= largest < allocator->zone_bytes ? largest : allocator->zone_bytes;
+    return largest < allocator->free_bytes ? largest : allocator->free_bytes;
+}
+
+/* With zone and spare bytes; with fewer, then without them, where there is too little space. */
+static span *find_room(const gbx_gm_allocator *allocator, const gbx_hal_memory *memory,
+                       uint64_t alignment, span *wanted) {
+    uint64_t spare = memory->spare_bytes & ~(GRANULE - 1);
+    for (;; spare = spare / 2 & ~(GRANULE - 1)) {
+        span *found = NULL;
+        if (gbx_checked_add_u64(wanted->rounded, allocator->zone_bytes + spare, &wanted->bytes))
+            found = best_aligned_fit(allocator, wanted->bytes, alignment);
+        wanted->spare_bytes = spare;
+        if (found)
+            return found;
+        if (spare == 0)
+            break;
+    }
+    wanted->bytes = wanted->rounded;
+    return best_aligned_fit(allocator, wanted->rounded, alignment);
+}
+
+static gbx_status alloc_locked(gbx_gm_allocator *allocator, gbx_hal_memory *memory,
                                uint64_t *out_address) {
-    uint64_t rounded;
-    if (alignment < GRANULE)
-        alignment = GRANULE;
+    uint64_t bytes = memory->bytes;
+    uint64_t alignment = memory->alignment < GRANULE ? GRANULE : memory->alignment;
+    span wanted = {.wanted = bytes, .number = allocator->next_number, .use = memory->use};
     span *found = NULL;
     /* An allocation of 0 bytes has an address of its own, too. */
-    if (gbx_checked_align_up(bytes ? bytes : 1, GRANULE, &rounded))
-        found = best_aligned_fit(allocator, rounded, alignment);
+    if (gbx_checked_align_up(bytes ? bytes : 1, GRANULE, &wanted.rounded))
+        wanted.counted = memory->is_extra ? 0 : wanted.rounded;
+    if (wanted.rounded && wanted.counted <= allocator->free_bytes)
+        found = find_room(allocator, memory, alignment, &wanted);
     if (!found)
         return gbx_fail(GBX_EXHAUSTED,
                         "allocating %" PRIu64 " bytes (aligned to %" PRIu64
                         ") of global memory: %" PRIu64 " of %" PRIu64 " bytes are free, %" PRIu64
                         " in one piece; free something or open the chip with more",
                         bytes, alignment, allocator->free_bytes, allocator->bytes,
-                        largest_piece(allocator));
-    uint64_t address = aligned_start(found, alignment);
-    GBX_TRY(carve(allocator, found, address, rounded, bytes));
-    *out_address = address;
+                        largest_allocation(allocator));
+    wanted.address = aligned_start(found, alignment);
+    GBX_TRY(carve(allocator, found, &wanted));
+    ++allocator->next_number;
+    *out_address = wanted.address;
+    memory->spare_bytes = wanted.spare_bytes;
     return NULL;
 }
 
-gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, uint64_t bytes, uint64_t alignment,
+gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, gbx_hal_memory *wanted,
                                   uint64_t *out_address) {
+    uint64_t alignment = wanted->alignment;
     *out_address = 0;
     if (alignment == 0 || (alignment & (alignment - 1)) != 0)
         return gbx_fail(GBX_INVALID_ARGUMENT,
@@ -215,7 +263,7 @@ gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, uint64_t bytes, u
                         " is not a power of two",
                         alignment);
     pthread_mutex_lock(&allocator->mutex);
-    gbx_status status = alloc_locked(allocator, bytes, alignment, out_address);
+    gbx_status status = alloc_locked(allocator, wanted, out_address);
     pthread_mutex_unlock(&allocator->mutex);
     return status;
 }
@@ -223,13 +271,13 @@ gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, uint64_t bytes, u
 /* Says what is at an address that should have been the start of an allocation. */
 static gbx_status not_allocated(const gbx_gm_allocator *allocator, const char *doing,
                                 uint64_t address) {
-    if (address < allocator->base || address - allocator->base >= allocator->bytes)
+    if (address < allocator->base || address - allocator->base >= allocator->space_bytes)
         return gbx_fail(GBX_OUT_OF_RANGE,
                         "%s 0x%" PRIx64 ": outside of the chip's global memory (0x%" PRIx64
                         " to 0x%" PRIx64 ")",
-                        doing, address, allocator->base, allocator->base + allocator->bytes);
+                        doing, address, allocator->base, allocator->base + allocator->space_bytes);
     const span *inside = find_at(&allocator->live, address);
-    if (inside)
+    if (inside && address - inside->address < inside->rounded)
         return gbx_fail(GBX_NOT_FOUND,
                         "%s 0x%" PRIx64 ": this is %" PRIu64
                         " bytes into the allocation at 0x%" PRIx64 ", not its start",
@@ -256,7 +304,7 @@ static gbx_status free_locked(gbx_gm_allocator *allocator, uint64_t address) {
     if (!found || found->address != address)
         return not_allocated(allocator, "freeing", address);
     tdelete(found, &allocator->live, compare_place);
-    allocator->free_bytes += found->bytes;
+    allocator->free_bytes += found->counted;
     uint64_t end = found->address + found->bytes;
     if (address > allocator->base)
         join(allocator, found, address - 1);
@@ -271,14 +319,21 @@ gbx_status gbx_gm_allocator_free(gbx_gm_allocator *allocator, uint64_t address) 
     return status;
 }
 
+/* `is_write`: the bytes are data of the host from now on. */
 static gbx_status check_locked(const gbx_gm_allocator *allocator, const char *doing,
-                               uint64_t address, uint64_t bytes) {
-    const span *found = find_at(&allocator->live, address);
-    if (!found)
+                               uint64_t address, uint64_t bytes, bool is_write) {
+    span *found = find_at(&allocator->live, address);
+    if (!found || address - found->address >= found->rounded)
         return not_allocated(allocator, doing, address);
     uint64_t offset = address - found->address;
-    if (gbx_range_is_inside(offset, bytes, found->wanted))
+    if (gbx_range_is_inside(offset, bytes, found->wanted)) {
+        bool is_first = found->kept_end == 0;
+        if (is_write && (is_first || offset < found->kept_first))
+            found->kept_first = offset;
+        if (is_write && offset + bytes > found->kept_end)
+            found->kept_end = offset + bytes;
         return NULL;
+    }
     return gbx_fail(GBX_OUT_OF_RANGE,
                     "%s 0x%" PRIx64 ": %" PRIu64 " bytes from there go beyond the %" PRIu64
                     " bytes allocated at 0x%" PRIx64,
@@ -288,14 +343,53 @@ static gbx_status check_locked(const gbx_gm_allocator *allocator, const char *do
 gbx_status gbx_gm_allocator_check(gbx_gm_allocator *allocator, const char *doing, uint64_t address,
                                   uint64_t bytes) {
     pthread_mutex_lock(&allocator->mutex);
-    gbx_status status = check_locked(allocator, doing, address, bytes);
+    gbx_status status = check_locked(allocator, doing, address, bytes, false);
     pthread_mutex_unlock(&allocator->mutex);
     return status;
+}
+
+gbx_status gbx_gm_allocator_check_write(gbx_gm_allocator *allocator, const char *doing,
+                                        uint64_t address, uint64_t bytes) {
+    pthread_mutex_lock(&allocator->mutex);
+    gbx_status status = check_locked(allocator, doing, address, bytes, true);
+    pthread_mutex_unlock(&allocator->mutex);
+    return status;
+}
+
+typedef struct visitor {
+    const gbx_gm_allocator *allocator;
+    gbx_hal_visit visit;
+    void *context;
+} visitor;
+
+static void visit_span(const void *node, VISIT order, void *closure) {
+    const visitor *to = closure;
+    const span *live = *(span *const *)node;
+    if (order != postorder && order != leaf)
+        return;
+    bool is_new = live->number >= to->allocator->first_new;
+    to->visit(to->context, &(gbx_hal_live){.address = live->address,
+                                           .bytes = live->wanted,
+                                           .spare_bytes = live->spare_bytes,
+                                           .zone_end = live->address + live->bytes,
+                                           .kept_first = is_new ? live->kept_first : 0,
+                                           .kept_end = is_new ? live->kept_end : live->wanted,
+                                           .number = live->number,
+                                           .use = live->use});
+}
+
+void gbx_gm_allocator_visit(gbx_gm_allocator *allocator, gbx_hal_visit visit, void *context) {
+    visitor to = {allocator, visit, context};
+    pthread_mutex_lock(&allocator->mutex);
+    if (visit)
+        twalk_r(allocator->live, visit_span, &to);
+    allocator->first_new = allocator->next_number;
+    pthread_mutex_unlock(&allocator->mutex);
 }
 
 void gbx_gm_allocator_room(gbx_gm_allocator *allocator, uint64_t *out_free, uint64_t *out_largest) {
     pthread_mutex_lock(&allocator->mutex);
     *out_free = allocator->free_bytes;
-    *out_largest = largest_piece(allocator);
+    *out_largest = largest_allocation(allocator);
     pthread_mutex_unlock(&allocator->mutex);
 }

@@ -22,7 +22,7 @@
  */
 
 #define GBX_LINK_MAGIC UINT32_C(0x4c584247) /* "GBXL" */
-#define GBX_LINK_VERSION UINT32_C(2)
+#define GBX_LINK_VERSION UINT32_C(3)
 #define GBX_LINK_SOCKET_FD 3 /* where the chip process finds its end of the link */
 
 /* The chip is a process of its own; else it is threads of the host, which has mapped GM. */
@@ -63,8 +63,9 @@ typedef struct gbx_launch_args {
     uint64_t dump_data_base; /* where the chip writes what is dumped; 0: no dump */
     uint32_t dump_flags;     /* what to dump */
     uint32_t reserved;
+    uint64_t guard_data_base; /* guard/abi.h; 0: neither dump nor guard */
 } gbx_launch_args;
-_Static_assert(sizeof(gbx_launch_args) == 56, "layout of the launch arguments");
+_Static_assert(sizeof(gbx_launch_args) == 64, "layout of the launch arguments");
 
 /* Sends one message, with `fd_count` (up to 2) descriptors. */
 GBX_MUST_USE gbx_status gbx_link_send(int socket, const void *message, size_t bytes, const int *fds,
@@ -97,10 +98,42 @@ typedef struct gbx_hal_config {
 
 typedef struct gbx_hal_caps {
     uint64_t gm_base;    /* first device address */
-    uint64_t gm_bytes;   /* size of global memory */
+    uint64_t gm_bytes;   /* addresses of global memory: its size, and what zones take */
     uint64_t gm_free;    /* bytes that are not allocated */
     uint64_t gm_largest; /* the most of gm_free in one piece */
 } gbx_hal_caps;
+
+/* The zone that the platform leaves behind an allocation where it can. */
+enum { GBX_HAL_ZONE_BYTES = 512 };
+
+/* What an allocation is for. */
+typedef enum gbx_hal_use {
+    GBX_HAL_OWN = 0,    /* glassbox's own data */
+    GBX_HAL_BUFFER = 1, /* a buffer of kernels */
+    GBX_HAL_REGION = 2  /* memory in which the chip allocates buffers itself */
+} gbx_hal_use;
+
+typedef struct gbx_hal_memory {
+    uint64_t bytes;
+    uint64_t alignment;   /* a power of two */
+    uint64_t spare_bytes; /* more behind them, which do not count; set to what was given */
+    gbx_hal_use use;
+    bool is_extra; /* `bytes` do not count either */
+} gbx_hal_memory;
+
+/* An allocation that lives. */
+typedef struct gbx_hal_live {
+    uint64_t address;
+    uint64_t bytes;
+    uint64_t spare_bytes; /* given */
+    uint64_t zone_end;    /* nothing else is allocated up to here */
+    uint64_t kept_first;  /* of bytes that the host has not written since the allocation, or that */
+    uint64_t kept_end;    /* were there when a program was launched: all outside of these offsets */
+    uint64_t number;      /* counts allocations */
+    gbx_hal_use use;
+} gbx_hal_live;
+
+typedef void (*gbx_hal_visit)(void *context, const gbx_hal_live *live);
 
 typedef enum gbx_hal_event_kind {
     GBX_HAL_RUNG, /* the chip rang the doorbell */
@@ -123,9 +156,13 @@ typedef struct gbx_hal_ops {
     /* Ends it, killing what does not end by itself. */
     void (*close)(gbx_hal *hal);
 
-    /* `alignment` is a power of two. Any thread. */
+    /* `alignment` is a power of two. Any thread. The second form is for all but GBX_HAL_OWN. */
     gbx_status (*alloc)(gbx_hal *hal, uint64_t bytes, uint64_t alignment, uint64_t *out_address);
+    gbx_status (*alloc_with)(gbx_hal *hal, gbx_hal_memory *wanted, uint64_t *out_address);
     gbx_status (*free)(gbx_hal *hal, uint64_t address);
+    /* Before a launch: calls `visit` (may be NULL) for all allocations, in ascending order. None of
+     * their bytes is new from then on. */
+    void (*visit)(gbx_hal *hal, gbx_hal_visit visit, void *context);
 
     /*
      * The range must lie inside one allocation. Any thread, also after the chip has failed. An

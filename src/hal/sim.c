@@ -37,9 +37,21 @@ static gbx_sim *sim_of(gbx_hal *hal) {
  * Each open chip of a host takes one slot of addresses. The first works in plain, address sanitizer
  * and thread sanitizer programs alike; the last ends below where Linux puts shared libraries.
  */
-#define FIRST_SLOT UINT64_C(0x7e9000000000)
-#define SLOT_BYTES GBX_MAX_GM_BYTES
+#define FIRST_SLOT UINT64_C(0x7e8000000000)
+#define SLOT_BYTES (GBX_MAX_GM_BYTES + MOST_ZONES)
 enum { SLOT_COUNT = 13 };
+
+/*
+ * Global memory has more addresses than can be allocated: zones behind allocations take none of the
+ * size that was asked for. As many again, up to this. The file is sparse: it costs nothing.
+ */
+#define MOST_ZONES (UINT64_C(4) << 30)
+#define LEAST_ZONES (UINT64_C(1) << 20)
+
+static uint64_t with_zones(uint64_t bytes) {
+    uint64_t zones = bytes < MOST_ZONES ? bytes : MOST_ZONES;
+    return bytes + (zones > LEAST_ZONES ? zones : LEAST_ZONES);
+}
 
 /*
  * The table of mappings of this process says which slots are taken. A host that cannot map global
@@ -71,7 +83,8 @@ static gbx_status take_slot(gbx_sim *sim) {
                     (int)SLOT_COUNT);
 }
 
-static gbx_status create_gm(gbx_sim *sim) {
+static gbx_status create_gm(gbx_sim *sim, uint64_t bytes) {
+    sim->gm_bytes = with_zones(bytes);
     sim->gm_fd =
         gbx_above_standard_streams(memfd_create("glassbox-gm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (sim->gm_fd < 0)
@@ -83,7 +96,7 @@ static gbx_status create_gm(gbx_sim *sim) {
     if (fcntl(sim->gm_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return gbx_fail(GBX_IO, "sealing the size of global memory: %s", strerror(errno));
     GBX_TRY(take_slot(sim));
-    return gbx_gm_allocator_create(sim->gm_base, sim->gm_bytes, &sim->allocator);
+    return gbx_gm_allocator_create(sim->gm_base, bytes, sim->gm_bytes, &sim->allocator);
 }
 
 /* --- the chip process --- */
@@ -287,9 +300,8 @@ gbx_status gbx_sim_open(const gbx_hal_ops *ops, bool maps_gm, const gbx_hal_conf
     /* A chip inside this process needs the mapping on every platform. */
     sim->is_mapped = maps_gm || config->device == GBX_DEVICE_THREAD;
     sim->device_main = config->device_main;
-    sim->gm_bytes = config->gm_bytes;
     sim->gm_fd = sim->link_socket = sim->doorbell_fd = sim->pid_fd = -1;
-    gbx_status status = create_gm(sim);
+    gbx_status status = create_gm(sim, config->gm_bytes);
     if (!status)
         status = start_device(sim, config);
     if (!status)
@@ -331,7 +343,16 @@ void gbx_sim_close(gbx_hal *hal) {
 /* --- memory --- */
 
 gbx_status gbx_sim_alloc(gbx_hal *hal, uint64_t bytes, uint64_t alignment, uint64_t *out_address) {
-    return gbx_gm_allocator_alloc(sim_of(hal)->allocator, bytes, alignment, out_address);
+    return gbx_sim_alloc_with(hal, &(gbx_hal_memory){.bytes = bytes, .alignment = alignment},
+                              out_address);
+}
+
+gbx_status gbx_sim_alloc_with(gbx_hal *hal, gbx_hal_memory *wanted, uint64_t *out_address) {
+    return gbx_gm_allocator_alloc(sim_of(hal)->allocator, wanted, out_address);
+}
+
+void gbx_sim_visit(gbx_hal *hal, gbx_hal_visit visit, void *context) {
+    gbx_gm_allocator_visit(sim_of(hal)->allocator, visit, context);
 }
 
 gbx_status gbx_sim_free(gbx_hal *hal, uint64_t address) {

@@ -19,17 +19,21 @@
  */
 typedef struct gbx_gm_allocator gbx_gm_allocator;
 
-/* `base` is a multiple of the page size. */
-GBX_MUST_USE gbx_status gbx_gm_allocator_create(uint64_t base, uint64_t bytes,
+/*
+ * `base` is a multiple of the page size. `bytes` can be allocated at a time; the addresses are
+ * `space_bytes`, at least as many. Where there are more, every allocation has a zone of
+ * GBX_HAL_ZONE_BYTES behind it that is not allocated, as long as there is space.
+ */
+GBX_MUST_USE gbx_status gbx_gm_allocator_create(uint64_t base, uint64_t bytes, uint64_t space_bytes,
                                                 gbx_gm_allocator **out_allocator);
 void gbx_gm_allocator_destroy(gbx_gm_allocator *allocator);
 
 /*
- * GBX_EXHAUSTED says how much was asked, how much is free and how much of that in one piece.
- * `alignment` is a power of two. 0 bytes get an address of their own; no byte of it may be used.
+ * GBX_EXHAUSTED says how much was asked, how much is free and how much of that in one piece. 0
+ * bytes get an address of their own; no byte of it may be used.
  */
-GBX_MUST_USE gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, uint64_t bytes,
-                                               uint64_t alignment, uint64_t *out_address);
+GBX_MUST_USE gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator,
+                                               gbx_hal_memory *wanted, uint64_t *out_address);
 
 /*
  * GBX_NOT_FOUND for an address that is not the start of a live allocation (a double free, too);
@@ -40,6 +44,13 @@ GBX_MUST_USE gbx_status gbx_gm_allocator_free(gbx_gm_allocator *allocator, uint6
 /* Fails unless [address, address + bytes) is in one live allocation; `doing` begins the message. */
 GBX_MUST_USE gbx_status gbx_gm_allocator_check(gbx_gm_allocator *allocator, const char *doing,
                                                uint64_t address, uint64_t bytes);
+
+/* The same for a write of the host: the bytes are no longer new. */
+GBX_MUST_USE gbx_status gbx_gm_allocator_check_write(gbx_gm_allocator *allocator, const char *doing,
+                                                     uint64_t address, uint64_t bytes);
+
+/* As gbx_hal_ops.visit. */
+void gbx_gm_allocator_visit(gbx_gm_allocator *allocator, gbx_hal_visit visit, void *context);
 
 /* How much is free, and the most of it in one piece. */
 void gbx_gm_allocator_room(gbx_gm_allocator *allocator, uint64_t *out_free, uint64_t *out_largest);
@@ -53,7 +64,7 @@ typedef struct gbx_sim {
 
     int gm_fd;
     uint64_t gm_base;
-    uint64_t gm_bytes;
+    uint64_t gm_bytes; /* of the mapping: more than can be allocated, because of zones */
     gbx_gm_allocator *allocator;
 
     int link_socket;
@@ -74,6 +85,9 @@ void gbx_sim_close(gbx_hal *hal);
 
 GBX_MUST_USE gbx_status gbx_sim_alloc(gbx_hal *hal, uint64_t bytes, uint64_t alignment,
                                       uint64_t *out_address);
+GBX_MUST_USE gbx_status gbx_sim_alloc_with(gbx_hal *hal, gbx_hal_memory *wanted,
+                                           uint64_t *out_address);
+void gbx_sim_visit(gbx_hal *hal, gbx_hal_visit visit, void *context);
 GBX_MUST_USE gbx_status gbx_sim_free(gbx_hal *hal, uint64_t address);
 GBX_MUST_USE gbx_status gbx_sim_launch(gbx_hal *hal, const gbx_launch_args *args);
 GBX_MUST_USE gbx_status gbx_sim_wait(gbx_hal *hal, int64_t timeout_ns, gbx_hal_event *out_event);

@@ -13,6 +13,7 @@
 #include "report/ending.h"
 #include "report/table.h"
 #include "store/dump_path.h"
+#include "store/manifest/manifest.h"
 
 enum { LINES_MAX = 20 };
 
@@ -189,7 +190,27 @@ void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump) {
             gbx_text_format(t, "%s%s", is_complete ? "" : "not complete: ", gbx_text_shown(t, end));
         gbx_sink_print(sink, "; %s", gbx_sink_colour(sink, GBX_RED, text));
     }
+    if (totals->findings > 0)
+        print_count(sink, gbx_text_verb(totals->findings, "finding", "findings"), totals->findings,
+                    GBX_RED);
     gbx_sink_print(sink, "\n");
+}
+
+gbx_status gbx_dump_print_run_findings(gbx_sink *sink, const gbx_opened_dump *dump) {
+    const gbx_reader *reader = dump->reader;
+    uint64_t count = gbx_reader_list_count(reader, GBX_LIST_FINDINGS);
+    char text[GBX_FINDING_TEXT_BYTES];
+    for (uint64_t i = 0; i < count && i < LINES_MAX; ++i) {
+        const gbx_record *record = NULL;
+        GBX_TRY(gbx_reader_list_at(dump->reader, GBX_LIST_FINDINGS, i, &record));
+        gbx_manifest_finding_text(gbx_reader_run(reader),
+                                  &((const gbx_record_finding *)(const void *)record)->finding,
+                                  text);
+        gbx_sink_print(sink, "finding: %s\n", gbx_text_shown(&sink->texts, text));
+    }
+    gbx_sink_more(sink, "finding: ", gbx_reader_get_totals(reader)->findings,
+                  count < LINES_MAX ? count : LINES_MAX, " in findings of --json\n");
+    return NULL;
 }
 
 /* --- findings --- */

@@ -27,6 +27,9 @@ void gbx_opened_dump_close(gbx_opened_dump *dump);
 /* One line: scene and case, platform, runtime, level, totals, and what was lost or skipped. */
 void gbx_dump_print_head(gbx_sink *sink, const gbx_opened_dump *dump);
 
+/* A line for each finding of the run; nothing without findings. */
+GBX_MUST_USE gbx_status gbx_dump_print_run_findings(gbx_sink *sink, const gbx_opened_dump *dump);
+
 /* Findings about a dump, one line each, indented; at most 20, then how many more there are and
  * `more`, where they are and a newline. */
 void gbx_findings_print(gbx_sink *sink, const gbx_findings *findings, const char *more);

@@ -103,6 +103,9 @@ static void print_result(gbx_run_report *report, const gbx_round_result *result)
         if (result->outputs[i].is_compared &&
             (report->layout.is_verbose || result->outputs[i].comparison.mismatches > 0))
             print_output(sink, &result->outputs[i]);
+    for (size_t i = 0; i < result->findings_kept; ++i)
+        gbx_sink_print(sink, "finding: %s\n", gbx_text_shown(t, result->findings[i].text));
+    gbx_sink_more(sink, "finding: ", result->finding_count, result->findings_kept, "\n");
     if (result->dump)
         print_dump(sink, result);
     fflush(sink->out);
@@ -151,6 +154,89 @@ static gbx_status make_output(const void *outputs, uint64_t number, void *out_ro
     return NULL;
 }
 
+/* A task that may have done it. */
+typedef struct candidate_row {
+    uint64_t task;
+    uint32_t func_id;
+    bool has_arg;
+    uint32_t arg_index;
+} candidate_row;
+
+/* The first candidate stands for all: tensor_dump.json has the others. */
+typedef struct finding_row {
+    uint32_t kind;
+    uint32_t place;
+    uint32_t place_index;
+    uint32_t certainty;
+    const char *text;
+    uint64_t time_ns;
+    bool has_finder;
+    uint64_t finder;
+    bool has_owner;
+    uint64_t owner;
+    uint64_t address;
+    uint64_t bytes;
+    int64_t first;
+    uint64_t span;
+    uint64_t changed;
+    uint64_t candidate_count;
+    bool has_candidate;
+    candidate_row candidate;
+} finding_row;
+
+static const gbx_field candidate_fields[] = {
+    GBX_FIELD(candidate_row, task, NUMBER, "task_seq", NULL),
+    GBX_FIELD(candidate_row, func_id, NUMBER, "func_id", NULL),
+    GBX_FIELD_IF(candidate_row, has_arg, arg_index, NUMBER, "arg_index", NULL)};
+
+static const gbx_field finding_fields[] = {
+    GBX_FIELD(finding_row, kind, NAME, "kind", NULL, .names = &gbx_run_finding_kinds),
+    GBX_FIELD(finding_row, text, STRING, "text", NULL),
+    GBX_FIELD(finding_row, time_ns, COUNT, "time_ns", NULL),
+    GBX_FIELD_IF(finding_row, has_finder, finder, NUMBER, "finder_seq", NULL),
+    GBX_FIELD(finding_row, place, NAME, "place", NULL, .names = &gbx_run_finding_places),
+    GBX_FIELD(finding_row, place_index, NUMBER, "place_index", NULL),
+    GBX_FIELD_IF(finding_row, has_owner, owner, NUMBER, "owner_seq", NULL),
+    GBX_FIELD(finding_row, address, HEX, "buffer_addr", NULL),
+    GBX_FIELD(finding_row, bytes, COUNT, "buffer_bytes", NULL),
+    GBX_FIELD(finding_row, first, I64, "first_byte", NULL),
+    GBX_FIELD(finding_row, span, COUNT, "span_bytes", NULL),
+    GBX_FIELD(finding_row, changed, COUNT, "changed_bytes", NULL),
+    GBX_FIELD(finding_row, certainty, NAME, "certainty", NULL,
+              .names = &gbx_run_finding_certainties),
+    GBX_FIELD(finding_row, candidate_count, COUNT, "candidate_count", NULL),
+    GBX_FIELD_IF(finding_row, has_candidate, candidate, OBJECT, "candidate", NULL,
+                 GBX_MEMBERS(candidate_fields))};
+
+static gbx_status make_finding(const void *findings, uint64_t number, void *out_row) {
+    const gbx_scene_finding *from = (const gbx_scene_finding *)findings + number;
+    const gbx_run_finding *f = &from->finding;
+    const gbx_run_finding_task *first = &f->candidates[0];
+    *(finding_row *)out_row =
+        (finding_row){.kind = f->kind,
+                      .place = f->place,
+                      .place_index = f->index,
+                      .certainty = f->certainty,
+                      .text = from->text,
+                      .time_ns = f->time_ns,
+                      .has_finder = f->finder != GBX_FINDING_NO_TASK,
+                      .finder = f->finder,
+                      .has_owner = f->owner_task != GBX_FINDING_NO_TASK,
+                      .owner = f->owner_task,
+                      .address = f->address,
+                      .bytes = f->bytes,
+                      .first = f->first,
+                      .span = f->span,
+                      .changed = f->changed,
+                      .candidate_count = f->candidate_total,
+                      .has_candidate = f->candidate_count > 0,
+                      .candidate = {.task = first->task,
+                                    .func_id = first->func_id,
+                                    .has_arg = first->arg_index != GBX_FINDING_NO_ARGUMENT,
+                                    .arg_index = first->arg_index}};
+    return NULL;
+}
+
 static const gbx_field result_fields[] = {
     GBX_FIELD(gbx_round_result, round, NUMBER, "round", NULL),
     GBX_FIELD(gbx_round_result, verdict, NAME, "status", NULL, .names = &verdict_names),
@@ -166,6 +252,7 @@ static void put_result(gbx_run_report *report, const gbx_round_result *result) {
     gbx_json_writer *json = &report->sink->json;
     const gbx_scene_options *options = report->layout.options;
     output_row row;
+    finding_row found;
     if (!report->is_begun) {
         gbx_sink_json_begin(report->sink);
         gbx_json_put_string(json, "scene", report->layout.scene->name);
@@ -183,6 +270,10 @@ static void put_result(gbx_run_report *report, const gbx_round_result *result) {
     gbx_json_put_objects(
         json, "outputs",
         GBX_ROWS_MADE(output_fields, result->outputs, result->output_count, make_output, &row));
+    gbx_json_put_u64(json, "finding_count", result->finding_count);
+    gbx_json_put_objects(json, "findings",
+                         GBX_ROWS_MADE(finding_fields, result->findings, result->findings_kept,
+                                       make_finding, &found));
     gbx_json_end_object(json);
 }
 

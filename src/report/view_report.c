@@ -191,6 +191,7 @@ gbx_status gbx_view_print_list(gbx_sink *sink, const gbx_opened_dump *dump,
     gbx_texts *t = &sink->texts;
     uint64_t shown = selected->count < limit ? selected->count : limit;
     gbx_dump_print_head(sink, dump);
+    GBX_TRY(gbx_dump_print_run_findings(sink, dump));
     GBX_TRY(print_table(sink, dump, selected->indices, shown, has_statistics));
     if (is_filtered)
         gbx_sink_print(sink, "%s of %s match\n", gbx_text_count(t, selected->count),

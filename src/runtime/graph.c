@@ -81,7 +81,7 @@ uint64_t gbx_graph_take_storage(gbx_graph *graph, uint64_t bytes) {
     uint64_t rounded;
     if (!fits_storage(graph, bytes, &rounded))
         return 0;
-    uint64_t address = graph->launch->storage + graph->storage_used;
+    uint64_t address = graph->launch->storage + graph->storage_used + graph->spare_used;
     graph->storage_used += rounded;
     return address;
 }
@@ -91,7 +91,7 @@ uint64_t gbx_graph_take_arguments(gbx_graph *graph, uint64_t bytes) {
     if (!fits_storage(graph, bytes, &rounded))
         return 0;
     graph->storage_end -= rounded;
-    return graph->launch->storage + graph->storage_end;
+    return graph->launch->storage + graph->launch->storage_spare_bytes + graph->storage_end;
 }
 
 const gbx_task_arguments *gbx_graph_write_both(const gbx_graph *graph, const gbx_args *args,
@@ -106,17 +106,61 @@ const gbx_task_arguments *gbx_graph_write_both(const gbx_graph *graph, const gbx
     return kept;
 }
 
+void gbx_graph_guard(gbx_graph *graph, gbx_probe_buffer *buffer) {
+    buffer->number = graph->buffer_count++;
+    graph->probe->new_buffer(graph->probe->context, buffer);
+}
+
+/* Zones come out of the spare bytes; without enough of them a buffer has none. */
+uint64_t gbx_graph_take_buffer(gbx_graph *graph, uint64_t bytes) {
+    const gbx_graph_launch *launch = graph->launch;
+    const uint64_t granule = GBX_PROBE_GRANULE, mask = granule - 1;
+    if (!gbx_graph_has_zones(graph))
+        return gbx_graph_take_storage(graph, bytes);
+    uint64_t at = launch->storage + graph->storage_used + graph->spare_used;
+    /* What lies before it is a zone already, or gets one. */
+    uint64_t first = at == graph->zone_end ? at : (at + mask + granule) & ~mask;
+    uint64_t spare = first - at + granule + mask; /* at most, with the zone behind it */
+    if (spare > launch->storage_spare_bytes - graph->spare_used)
+        return gbx_graph_take_storage(graph, bytes);
+    graph->spare_used += first - at;
+    uint64_t address = gbx_graph_take_storage(graph, bytes);
+    if (!address)
+        return 0;
+    if (at != graph->zone_end) {
+        gbx_probe_buffer lead = {.address = address - granule,
+                                 .zone_end = address,
+                                 .place = GBX_PLACE_OWN,
+                                 .owner_task = GBX_NO_TASK,
+                                 .owner_func = GBX_NO_KERNEL};
+        graph->probe->new_buffer(graph->probe->context, &lead);
+    }
+    uint64_t end = launch->storage + graph->storage_used + graph->spare_used;
+    graph->zone_end = (end + mask + granule) & ~mask;
+    graph->spare_used += graph->zone_end - end;
+    gbx_probe_buffer buffer = {.address = address,
+                               .bytes = bytes,
+                               .zone_end = graph->zone_end,
+                               .place = GBX_PLACE_DEVICE_MALLOC,
+                               .index = graph->buffer_count,
+                               .owner_task = GBX_NO_TASK,
+                               .owner_func = GBX_NO_KERNEL};
+    gbx_graph_guard(graph, &buffer);
+    return address;
+}
+
 static void free_memory(gbx_graph *graph) {
     if (graph->memory)
         munmap(graph->memory, graph->memory_bytes);
     graph->memory = NULL;
     if (graph->probe_state)
-        munmap(graph->probe_state, graph->probe_source->state_bytes);
+        munmap(graph->probe_state, graph->probe_state_bytes);
     graph->probe_state = NULL;
     graph->probe = NULL;
     if (graph->kept)
         munmap(graph->kept, graph->kept_bytes);
     graph->kept = NULL;
+    graph->findings = NULL;
     if (graph->object)
         dlclose(graph->object);
     graph->object = NULL;
@@ -149,7 +193,7 @@ static gbx_code take_memory(gbx_graph *graph) {
     return GBX_OK;
 }
 
-/* --- the probe of a dump --- */
+/* --- the probe of dump and guard --- */
 
 static void ring_host(void *context) {
     gbx_device_ring(context);
@@ -160,28 +204,37 @@ static void show_life(void *context) {
     atomic_fetch_add_explicit(&device->control->heartbeat, 1, memory_order_relaxed);
 }
 
+static void stop_run(void *context, uint64_t task, uint32_t func_id) {
+    gbx_fault_record_guard(context, task, func_id);
+}
+
 static gbx_code attach_probe(gbx_graph *graph) {
     gbx_device *device = graph->device;
-    if (!device->launch.dump_data_base)
+    if (!device->launch.dump_data_base && !device->launch.guard_data_base)
         return GBX_OK;
     gbx_probe_request request = {.data_base = device->launch.dump_data_base,
+                                 .guard_base = device->launch.guard_data_base,
                                  .flags = device->launch.dump_flags,
                                  .thread_count = device->boot.aicpu_threads,
                                  .gm_base = device->boot.gm_base,
                                  .gm_bytes = device->boot.gm_bytes,
                                  .shown = graph->launch->storage,
-                                 .shown_bytes = graph->launch->storage_bytes,
+                                 .shown_bytes = graph->launch->storage_bytes +
+                                                graph->launch->storage_spare_bytes,
                                  .ring = ring_host,
                                  .show_life = show_life,
+                                 .stop = stop_run,
                                  .machine = device};
-    graph->probe_state = map_memory(graph, graph->probe_source->state_bytes);
+    graph->probe_state_bytes = graph->probe_source->state_bytes(&request);
+    graph->probe_state = map_memory(graph, graph->probe_state_bytes);
     if (!graph->probe_state)
         return GBX_EXHAUSTED;
-    graph->kept_bytes = graph->launch->storage_bytes;
+    graph->kept_bytes = request.shown_bytes;
     if (graph->kept_bytes && !(graph->kept = map_memory(graph, graph->kept_bytes)))
         return GBX_EXHAUSTED;
     request.kept = graph->kept;
     graph->probe = graph->probe_source->attach(graph->probe_state, &request);
+    graph->findings = request.findings;
     return graph->probe ? GBX_OK : GBX_INTERNAL;
 }
 
@@ -283,8 +336,9 @@ static gbx_code start(gbx_device *device, const void *payload, uint64_t bytes) {
     graph->builder = gbx_runtime_builder(device->launch.entry);
     graph->error.kind = GBX_GRAPH_OK;
     atomic_store_explicit(&graph->has_error, false, memory_order_relaxed);
-    graph->task_count = graph->storage_used = 0;
+    graph->task_count = graph->storage_used = graph->spare_used = graph->zone_end = 0;
     graph->storage_end = graph->launch->storage_bytes & ~UINT64_C(63);
+    graph->buffer_count = 0;
     fill_limits(graph);
     gbx_code code = take_memory(graph);
     if (code == GBX_OK)

@@ -18,8 +18,10 @@ typedef struct gbx_graph_launch {
     uint64_t storage; /* memory for arguments of tasks, and what the graph allocates; apart from
                          all other memory */
     uint64_t storage_bytes;
-    uint64_t heap; /* tensormap_and_ringbuffer */
+    uint64_t storage_spare_bytes; /* more behind them, for zones */
+    uint64_t heap;                /* tensormap_and_ringbuffer */
     uint64_t heap_bytes;
+    uint64_t heap_spare_bytes; /* the same */
     uint64_t tasks; /* host_build_graph: gbx_host_task[task_count], uint32_t[edge_count] */
     uint64_t edges;
     uint64_t task_count;
@@ -74,22 +76,27 @@ struct gbx_graph {
     const gbx_probe_source *probe_source;
     void *memory; /* private to the chip; freed when the next launch begins */
     uint64_t memory_bytes;
-    const gbx_probe *probe; /* NULL: no dump */
+    const gbx_probe *probe;           /* NULL: neither dump nor guard */
+    const gbx_finding_sink *findings; /* NULL: the same */
     void *kept; /* with a probe: private copies of arguments, at the offsets they have in
                    launch->storage; freed as `memory` is */
     uint64_t kept_bytes;
     void *probe_state; /* freed as `memory` is */
-    void *object;      /* of the orchestration; freed as `memory` is */
+    uint64_t probe_state_bytes;
+    void *object; /* of the orchestration; freed as `memory` is */
     gbx_orchestrate_function orchestrate;
     uint64_t task_count; /* tasks that the builder has made */
     /* Of launch->storage, where it is not a ring: buffers from its start, arguments from its end,
      * so that a kernel which runs past a buffer does not reach arguments. */
     uint64_t storage_used;
     uint64_t storage_end;
+    uint64_t spare_used;        /* of its spare bytes: later buffers lie so much further on */
+    uint64_t zone_end;          /* address behind the last zone in it */
+    uint32_t buffer_count;      /* that the builder has allocated */
     _Atomic uint64_t heartbeat; /* builder: calls of the orchestration */
 };
 
-/* The programs of a chip that runs graphs. `source`, of the probes of dumps, outlives the chip. */
+/* The programs of a chip that runs graphs. `source`, of the probes of runs, outlives the chip. */
 gbx_program_set gbx_graph_programs(const gbx_probe_source *source);
 
 static inline gbx_graph *gbx_graph_of(gbx_orchestration *orchestration) {
@@ -146,17 +153,31 @@ static inline gbx_task_arguments *gbx_graph_kept(const gbx_graph *graph, uint64_
 const gbx_task_arguments *gbx_graph_write_both(const gbx_graph *graph, const gbx_args *args,
                                                gbx_task_arguments *shown);
 
-/* Writes the arguments of a task to the storage at `shown` and, with a probe, its private copy.
- * Returns what the scheduler uses. */
-static inline __attribute__((always_inline)) const gbx_task_arguments *
-gbx_graph_write_arguments(const gbx_graph *graph, const gbx_args *args, uint64_t shown,
-                          bool is_probed) {
+/* Writes the arguments of a task to the storage at `shown` and, with a probe, its private copy;
+ * prepares the task with them. */
+static inline __attribute__((always_inline)) void
+gbx_graph_prepare(const gbx_graph *graph, gbx_sched_task *task, uint64_t id,
+                  const gbx_task_kernels *kernels, const gbx_args *args, uint64_t shown,
+                  bool is_probed) {
     gbx_task_arguments *arguments = (gbx_task_arguments *)(uintptr_t)shown;
-    if (is_probed)
-        return gbx_graph_write_both(graph, args, arguments);
+    if (is_probed) {
+        task->right_at = graph->findings ? graph->findings->moment(graph->findings->context) : 0;
+        gbx_sched_prepare(task, id, kernels, gbx_graph_write_both(graph, args, arguments));
+        return;
+    }
     gbx_write_arguments(args, arguments);
-    return arguments;
+    gbx_sched_prepare(task, id, kernels, arguments);
 }
+/* The same for a buffer of kernels: where there is a guard, it has zones and is poisoned. */
+uint64_t gbx_graph_take_buffer(gbx_graph *graph, uint64_t bytes);
+
+/* Whether buffers that a builder allocates need zones, and gbx_graph_guard must be called. */
+static inline bool gbx_graph_has_zones(const gbx_graph *graph) {
+    return graph->probe && graph->probe->new_buffer;
+}
+
+/* Tells the guard of a new buffer; sets its number. */
+void gbx_graph_guard(gbx_graph *graph, gbx_probe_buffer *buffer);
 
 /* Entries of gbx_orchestration_ops that runtimes on the chip share. */
 void gbx_graph_refuse(gbx_orchestration *orchestration, const char *call);

@@ -102,6 +102,16 @@ static gbx_status take(const gbx_runtime_request *request, holdings *held, uint6
     return NULL;
 }
 
+/* Memory in which the chip allocates. With a guard as much again, for zones: an allocation and a
+ * zone are at least one granule each. */
+static gbx_status take_region(const gbx_runtime_request *request, holdings *held, uint64_t bytes,
+                              uint64_t *out_spare, uint64_t *out_address) {
+    *out_spare = request->listener && request->listener->has_zones ? bytes : 0;
+    GBX_TRY(gbx_chip_alloc(request->chip, bytes, GBX_HAL_REGION, out_spare, out_address));
+    held->addresses[held->count++] = *out_address;
+    return NULL;
+}
+
 static gbx_status give_back(const gbx_runtime_request *request, holdings *held) {
     gbx_status status = NULL;
     while (held->count > 0)
@@ -150,11 +160,13 @@ static gbx_status get_outputs(const gbx_runtime_request *request, const gbx_grap
 static gbx_status run_with(const gbx_runtime_request *request, gbx_graph_launch *launch,
                            holdings *held, gbx_call_result *out_result) {
     GBX_TRY(put_tensors(request, launch, held));
-    gbx_status status = take(request, held, launch->storage_bytes + 2 * (uint64_t)GBX_APART_BYTES,
-                             &launch->storage);
+    gbx_status status =
+        take_region(request, held, launch->storage_bytes + 2 * (uint64_t)GBX_APART_BYTES,
+                    &launch->storage_spare_bytes, &launch->storage);
     launch->storage += GBX_APART_BYTES;
     if (!status && launch->heap_bytes)
-        status = take(request, held, launch->heap_bytes, &launch->heap);
+        status = take_region(request, held, launch->heap_bytes, &launch->heap_spare_bytes,
+                             &launch->heap);
     if (status)
         return gbx_status_annotate(status, "allocating the memory of %s (--gm, --window)",
                                    request->runtime->name);

@@ -24,6 +24,7 @@ typedef struct session {
     uint64_t run_count; /* cases times rounds */
     time_t start_time;
     int exit_code;
+    gbx_scene_finding findings[GBX_RESULT_FINDINGS]; /* of the last run */
 } session;
 
 static void report_phase(const session *s, const gbx_scene_case *of_case, const char *what) {
@@ -185,6 +186,19 @@ static gbx_status make_output(const session *s, const gbx_round_result *result,
     return has_dump ? gbx_output_directory_create(&place, out) : NULL;
 }
 
+static void take_findings(session *s, const gbx_run *run, const gbx_call_result *counts,
+                          gbx_round_result *result) {
+    gbx_scene_finding *to = s->findings;
+    result->finding_count = counts->finding_count;
+    result->findings = to;
+    for (; result->findings_kept < counts->finding_count &&
+           result->findings_kept < GBX_RESULT_FINDINGS;
+         ++result->findings_kept, ++to) {
+        to->finding = counts->findings[result->findings_kept];
+        gbx_finding_describe(s->chip, run, &to->finding, to->text, sizeof to->text);
+    }
+}
+
 /* Runs with a dump, if there is one; an empty directory is removed after a failure. */
 static gbx_status call_with_output(session *s, const gbx_run *run, gbx_round_result *result,
                                    gbx_output_directory *output) {
@@ -205,6 +219,7 @@ static gbx_status call_with_output(session *s, const gbx_run *run, gbx_round_res
     result->seconds = (double)counts.device_ns * 1e-9;
     result->totals = counts.dump;
     result->dump = output->path;
+    take_findings(s, run, &counts, result);
     return status;
 }
 
@@ -296,7 +311,8 @@ static void report(session *s, gbx_round_result *result, gbx_status error) {
         result->output_count = 0;
     } else {
         error = join_errors(error, find_unmatched(s, result));
-        if (result->totals.unmatched_filters || result->verdict == GBX_VERDICT_DIFFERS)
+        if (result->totals.unmatched_filters || result->verdict == GBX_VERDICT_DIFFERS ||
+            result->finding_count)
             s->exit_code = gbx_exit_worse(s->exit_code, GBX_EXIT_DIFFERS);
     }
     result->error = error ? gbx_status_message(error) : NULL;

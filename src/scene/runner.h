@@ -35,6 +35,12 @@ typedef struct gbx_output_result {
     gbx_comparison comparison;
 } gbx_output_result;
 
+/* What a kernel did outside of its arguments, and its sentence. */
+typedef struct gbx_scene_finding {
+    gbx_run_finding finding;
+    char text[2048];
+} gbx_scene_finding;
+
 /* One run of one case; borrowed for the call of the observer. */
 typedef struct gbx_round_result {
     const gbx_scene_case *of_case;
@@ -47,6 +53,9 @@ typedef struct gbx_round_result {
     double seconds; /* on the chip, by its clock */
     const gbx_output_result *outputs;
     size_t output_count; /* 0 when the run failed */
+    uint64_t finding_count;
+    const gbx_scene_finding *findings; /* the first of them */
+    size_t findings_kept;
 } gbx_round_result;
 
 /* Callbacks; each may be NULL. */

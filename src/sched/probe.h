@@ -1,11 +1,12 @@
 /*
- * The hooks through which a dump sees tasks: one table of functions, NULL without a dump. Every
+ * The hooks through which dump and guard see tasks: one table of functions, NULL without both. Every
  * call runs on an AICPU thread (a number below the chip's count), and each AICPU thread makes one
  * call at a time: data kept per thread needs no protection.
  */
 #ifndef GBX_SCHED_PROBE_H
 #define GBX_SCHED_PROBE_H
 
+#include "sched/finding.h"
 #include "sched/task.h"
 
 /* One subtask of one block on one core: what kernel_entry is called with. */
@@ -24,6 +25,20 @@ typedef struct gbx_sched_span {
     uint64_t start_ticks;
     uint64_t end_ticks; /* 0: it has not returned */
 } gbx_sched_span;
+
+/* Memory that a builder gives to a task or an orchestration, with room for zones around it. */
+typedef struct gbx_probe_buffer {
+    uint64_t address; /* a multiple of GBX_PROBE_GRANULE, as is zone_end */
+    uint64_t bytes;
+    uint64_t zone_end; /* the zone behind it goes up to here */
+    uint32_t place;    /* gbx_run_finding_place */
+    uint32_t index;
+    uint64_t owner_task; /* GBX_NO_TASK: none */
+    uint32_t owner_func;
+    uint32_t number; /* of the allocation, in the order of the orchestration's calls */
+} gbx_probe_buffer;
+
+enum { GBX_PROBE_GRANULE = 512 };
 
 typedef struct gbx_probe {
     void *context;
@@ -46,13 +61,17 @@ typedef struct gbx_probe {
     void (*on_fault)(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch);
     /* Grows while one of these calls takes long or waits. Any thread. */
     uint64_t (*progress)(void *context);
+    /* Builder, before the tasks that use it: new memory. What lay there before is free. NULL where
+     * memory needs no zones. */
+    void (*new_buffer)(void *context, const gbx_probe_buffer *buffer);
 } gbx_probe;
 
 /* --- where the probe of a run comes from: the layer above passes it in --- */
 
 /* What the probe needs to know of a run. */
 typedef struct gbx_probe_request {
-    uint64_t data_base; /* from the launch: an address in global memory, not 0 */
+    uint64_t data_base;  /* from the launch: an address in global memory; 0: no dump */
+    uint64_t guard_base; /* the same; 0: neither dump nor guard */
     uint32_t flags;     /* from the launch */
     uint32_t thread_count;
     uint64_t gm_base;
@@ -66,14 +85,17 @@ typedef struct gbx_probe_request {
      * alive, during a long call that may run on the thread which otherwise does that. */
     void (*ring)(void *context);
     void (*show_life)(void *context);
+    /* Ends the run as a fault does; no further task starts. */
+    void (*stop)(void *context, uint64_t task, uint32_t func_id);
     void *machine;
+    const gbx_finding_sink *findings; /* attach sets it where there is one */
 } gbx_probe_request;
 
 typedef struct gbx_probe_source {
     /* Private memory that it needs for a run: zeroed, and mapped as it is touched. */
-    uint64_t state_bytes;
-    /* NULL when the data at data_base is invalid. `state` is kept until the next run. */
-    const gbx_probe *(*attach)(void *state, const gbx_probe_request *request);
+    uint64_t (*state_bytes)(const gbx_probe_request *request);
+    /* NULL when the data in global memory is invalid. `state` is kept until the next run. */
+    const gbx_probe *(*attach)(void *state, gbx_probe_request *request);
 } gbx_probe_source;
 
 #endif

@@ -101,6 +101,9 @@ struct gbx_sched_task {
     _Alignas(64) const gbx_task_arguments *arguments; /* with a probe: the private copy */
     gbx_sched_edge *inputs;                           /* the edges to its predecessors; builder */
     uint64_t storage[4];                              /* for the builder */
+    /* With a probe: a moment (gbx_finding_sink) at which its arguments in global memory were right.
+     * The builder, then the probe. */
+    uint64_t right_at;
 };
 _Static_assert(sizeof(gbx_sched_task) == 192, "a task is three cache lines");
 

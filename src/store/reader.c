@@ -89,6 +89,10 @@ void gbx_reader_totals_count(gbx_reader_totals *totals, const gbx_record *record
         ++*(uint64_t *)(void *)((char *)totals + counters[record->type]);
     if (record->type == GBX_RECORD_DISPATCH)
         totals->dispatch_args += ((const gbx_record_dispatch *)record)->slot_count;
+    if (record->type == GBX_RECORD_FINDING) {
+        uint64_t total = ((const gbx_record_finding *)record)->finding.run_total;
+        totals->findings = total > totals->findings ? total : totals->findings + (total == 0);
+    }
     if (record->type == GBX_RECORD_LOSS)
         add_to(&totals->dropped, ((const gbx_record_loss *)record)->count);
 }
@@ -104,6 +108,8 @@ static gbx_reader_list list_of(unsigned indexed, uint8_t type) {
         return GBX_LIST_LOSSES;
     case GBX_RECORD_SKIPPED:
         return GBX_LIST_SKIPPED;
+    case GBX_RECORD_FINDING:
+        return GBX_LIST_FINDINGS;
     case GBX_RECORD_SAMPLE:
         return indexed & GBX_INDEX_SAMPLES ? GBX_LIST_SAMPLES : GBX_LIST_COUNT;
     default:

@@ -166,6 +166,7 @@ typedef struct gbx_reader_totals {
     uint64_t losses;      /* LOSS records */
     uint64_t dropped;     /* what they count */
     uint64_t skipped;     /* SKIPPED records */
+    uint64_t findings;    /* of the run, also those that have no FINDING record */
     uint64_t payload_end; /* the highest bin_offset + bin_size of a record with payload */
 } gbx_reader_totals;
 
@@ -229,7 +230,8 @@ typedef enum gbx_reader_list {
     GBX_LIST_LOSSES = 1,   /* gbx_record_loss */
     GBX_LIST_SKIPPED = 2,  /* gbx_record_skipped */
     GBX_LIST_SAMPLES = 3,  /* gbx_record_sample */
-    GBX_LIST_COUNT = 4
+    GBX_LIST_FINDINGS = 4, /* gbx_record_finding */
+    GBX_LIST_COUNT = 5
 } gbx_reader_list;
 
 uint64_t gbx_reader_list_count(const gbx_reader *reader, gbx_reader_list list);

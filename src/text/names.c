@@ -1,5 +1,7 @@
 #include "text/names.h"
 
+#include <glassbox/finding.h>
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,6 +75,31 @@ static const gbx_name skip_reasons[] = {
 };
 const gbx_name_set gbx_skip_reasons =
     SET(skip_reasons, GBX_SKIP_NOT_DESCRIBED, GBX_SKIP_REASON_COUNT);
+
+static const gbx_name finding_kinds[] = {
+    [GBX_RUN_FINDING_OVERRUN] = {"overrun", "overrun", NULL},
+    [GBX_RUN_FINDING_UNDERRUN] = {"underrun", "underrun", NULL},
+    [GBX_RUN_FINDING_STRAY] = {"stray", "stray", NULL},
+    [GBX_RUN_FINDING_ARGUMENTS] = {"arguments_overwritten", "arguments", NULL},
+};
+const gbx_name_set gbx_run_finding_kinds = {finding_kinds, GBX_RUN_FINDING_ARGUMENTS + 1};
+
+static const gbx_name finding_places[] = {
+    [GBX_PLACE_RUN_ARGUMENT] = {"run_argument", "run", NULL},
+    [GBX_PLACE_ALLOCATION] = {"allocation", "allocation", NULL},
+    [GBX_PLACE_DEVICE_MALLOC] = {"device_malloc", "malloc", NULL},
+    [GBX_PLACE_OUTPUT] = {"output", "output", NULL},
+    [GBX_PLACE_ARGUMENTS] = {"arguments", "arguments", NULL},
+    [GBX_PLACE_OWN] = {"own", "own", NULL},
+};
+const gbx_name_set gbx_run_finding_places = {finding_places, GBX_PLACE_OWN + 1};
+
+static const gbx_name finding_certainties[] = {
+    [GBX_CERTAINTY_OPEN] = {"open", "open", NULL},
+    [GBX_CERTAINTY_LIKELY] = {"likely", "likely", NULL},
+    [GBX_CERTAINTY_SURE] = {"sure", "sure", NULL},
+};
+const gbx_name_set gbx_run_finding_certainties = {finding_certainties, GBX_CERTAINTY_SURE + 1};
 
 const char *gbx_name_of(const gbx_name_set *set, uint32_t number) {
     return number < set->count ? set->rows[number].name : NULL;

@@ -66,6 +66,9 @@ extern const gbx_name_set gbx_core_types;   /* gbx_core_type: "aic", "aiv" */
 extern const gbx_name_set gbx_dump_levels;  /* gbx_dump_level: "full"; off has none */
 extern const gbx_name_set gbx_loss_causes;  /* gbx_loss_cause: "stall" */
 extern const gbx_name_set gbx_skip_reasons; /* gbx_skip_reason: "undescribed" */
+extern const gbx_name_set gbx_run_finding_kinds;       /* gbx_run_finding_kind: "overrun" */
+extern const gbx_name_set gbx_run_finding_places;      /* "run_argument" */
+extern const gbx_name_set gbx_run_finding_certainties; /* "sure" */
 
 /* NULL for a number that is not in the set: it may come from a file. */
 const char *gbx_name_of(const gbx_name_set *set, uint32_t number);

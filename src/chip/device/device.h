@@ -164,6 +164,9 @@ void gbx_fault_record_hang(gbx_device *device, gbx_fault_kind kind, int64_t runn
 /* The calling thread is ending, out of a kernel or an orchestration. */
 void gbx_fault_record_thread_end(gbx_device *device);
 
+/* A guard ends the launch because of what this task did. */
+void gbx_fault_record_guard(gbx_device *device, uint64_t task_id, uint32_t func_id);
+
 /* Records that the link is closed. Does not end the launch: no host is left to hear of it. */
 void gbx_fault_record_link(gbx_device *device);
 

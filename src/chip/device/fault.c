@@ -90,6 +90,17 @@ void gbx_fault_record_hang(gbx_device *device, gbx_fault_kind kind, int64_t runn
     gbx_device_fail(device);
 }
 
+void gbx_fault_record_guard(gbx_device *device, uint64_t task_id, uint32_t func_id) {
+    gbx_fault *fault = claim(device);
+    if (!fault)
+        return;
+    fill_core(fault, NULL);
+    fault->task_id = task_id;
+    fault->func_id = func_id;
+    publish(device, fault, GBX_FAULT_GUARD);
+    gbx_device_fail(device);
+}
+
 void gbx_fault_record_thread_end(gbx_device *device) {
     gbx_fault *fault = claim(device);
     if (!fault)

@@ -63,20 +63,31 @@ typedef bool (*gbx_device_function)(int link_socket);
 GBX_MUST_USE gbx_status gbx_chip_open_with(const gbx_chip_config *config,
                                            gbx_device_function device_main, gbx_chip **out_chip);
 
+/* gbx_gm_alloc for another use than a buffer of kernels. *spare_bytes more are wanted behind it;
+ * set to what there was room for. NULL: none. */
+GBX_MUST_USE gbx_status gbx_chip_alloc(gbx_chip *chip, uint64_t bytes, gbx_hal_use use,
+                                       uint64_t *spare_bytes, uint64_t *out_address);
+
 /* Fails for a chip that has failed; `doing` begins the message. */
 GBX_MUST_USE gbx_status gbx_chip_check_alive(const gbx_chip *chip, const char *doing);
 
 /* --- launch.c --- */
 
-/* What the host does for a dump while a run lasts. */
+/* What the host does for a dump and a guard while a run lasts. */
 typedef struct gbx_chip_listener {
     void *context;
     uint64_t dump_data_base; /* passed with the launch, as are the flags */
     uint32_t dump_flags;
+    uint64_t guard_data_base; /* the same */
+    bool has_zones;           /* buffers that the chip allocates get zones: leave room */
     /* The chip has rung, or some time has passed. On the thread that waits for the launch. */
     void (*attend)(void *context);
     /* The arguments of the orchestration, before it is called. A failure ends the run. */
     gbx_status (*receive)(void *context, const gbx_run_args *run);
+    /* The orchestration copies between the host's memory and the chip's. */
+    void (*note_copy)(void *context, uint64_t device_address, const void *host_pointer);
+    /* All memory of the run is allocated; the launch is next. A failure ends the run. */
+    gbx_status (*prepare)(void *context);
 } gbx_chip_listener;
 
 /* One entry of the chip, with a payload of up to GBX_MAX_PAYLOAD_BYTES, which is copied in. */

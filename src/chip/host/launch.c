@@ -50,10 +50,11 @@ static const gbx_chip_fault unknown_fault = {.place = {.func_id = GBX_NO_KERNEL}
 /* Keeps what the chip reported, but for unknown kinds. */
 static void note_fault(gbx_chip *chip, const gbx_fault *fault) {
     uint32_t kind = fault->kind;
-    bool is_of_core = fault->core_id != GBX_NO_CORE && kind != GBX_FAULT_ORCHESTRATION &&
-                      kind != GBX_FAULT_ORCHESTRATION_HANG;
+    bool is_of_core = (fault->core_id != GBX_NO_CORE && kind != GBX_FAULT_ORCHESTRATION &&
+                       kind != GBX_FAULT_ORCHESTRATION_HANG) ||
+                      kind == GBX_FAULT_GUARD;
     chip->fault = unknown_fault;
-    chip->fault.kind = kind <= GBX_FAULT_ORCHESTRATION_HANG ? (gbx_fault_kind)kind : GBX_FAULT_NONE;
+    chip->fault.kind = kind <= GBX_FAULT_GUARD ? (gbx_fault_kind)kind : GBX_FAULT_NONE;
     chip->fault.signal = fault->signal;
     if (fault->address_kind <= GBX_ADDRESS_IMPOSSIBLE)
         chip->fault.address_kind = (gbx_address_kind)fault->address_kind;
@@ -88,6 +89,9 @@ static gbx_status report_fault(gbx_chip *chip, gbx_code code) {
     char where[64] = "";
     GBX_TRY(read_control(chip, offsetof(gbx_control_block, fault), &fault, sizeof fault));
     note_fault(chip, &fault);
+    if (fault.kind == GBX_FAULT_GUARD)
+        return gbx_fail(code, "a guard zone was overwritten, and the run was stopped; the findings "
+                              "name the tasks");
     describe_faulty(chip, &fault, what);
     if (code == GBX_DEVICE_HUNG && fault.other_cores > 0)
         return gbx_fail(code,
@@ -273,6 +277,10 @@ gbx_status gbx_chip_launch(gbx_chip *chip, const gbx_chip_launch_config *config,
     const gbx_hal_ops *ops = gbx_chip_ops(chip);
     gbx_hal_event event;
     chip->fault = unknown_fault;
+    if (config->listener)
+        GBX_TRY(config->listener->prepare(config->listener->context));
+    else if (config->entry != GBX_ENTRY_LOAD_KERNEL)
+        ops->visit(chip->hal, NULL, NULL); /* kernels may write everywhere: nothing is new */
     GBX_TRY(ops->wait(chip->hal, 0, &event));
     if (event.kind == GBX_HAL_LOST) /* reported before the control block is cleared */
         return report_ending(chip, &event);
@@ -290,6 +298,7 @@ gbx_status gbx_chip_launch(gbx_chip *chip, const gbx_chip_launch_config *config,
     if (config->listener) {
         launch.dump_data_base = config->listener->dump_data_base;
         launch.dump_flags = config->listener->dump_flags;
+        launch.guard_data_base = config->listener->guard_data_base;
     }
     gbx_status status = ops->launch(chip->hal, &launch);
     /* If the chip is gone, the wait finds out how it ended. */

@@ -425,7 +425,7 @@ static bool is_setup_sound(const gbx_probe_request *request, const gbx_dump_setu
                      sizeof(gbx_dump_scalar_dtypes) * GBX_MAX_KERNELS);
 }
 
-static const gbx_probe *attach_writer(void *state, const gbx_probe_request *request) {
+static const gbx_probe *attach_writer(void *state, gbx_probe_request *request) {
     gbx_writer *writer = state;
     if (!is_inside(request, request->data_base, sizeof(gbx_dump_setup)) ||
         request->data_base % _Alignof(gbx_dump_setup))
@@ -465,5 +465,10 @@ static const gbx_probe *attach_writer(void *state, const gbx_probe_request *requ
     return &writer->probe;
 }
 
-const gbx_probe_source gbx_dump_probe_source = {.state_bytes = sizeof(gbx_writer),
+static uint64_t state_bytes(const gbx_probe_request *request) {
+    (void)request;
+    return sizeof(gbx_writer);
+}
+
+const gbx_probe_source gbx_dump_probe_source = {.state_bytes = state_bytes,
                                                 .attach = attach_writer};

@@ -22,6 +22,8 @@ struct gbx_dump_session {
     gbx_collector *collector;
     gbx_dump_manager *manager; /* NULL before the launch */
     gbx_dump_scalar_dtypes scalar_dtypes[GBX_MAX_KERNELS];
+    gbx_run_finding *findings;
+    uint32_t finding_count;
 };
 
 /* --- what the options mean --- */
@@ -236,6 +238,7 @@ static gbx_status destroy(gbx_dump_session *session) {
     gbx_status status =
         region->address ? region->hal->ops->free(region->hal, region->address) : NULL;
     gbx_run_info_free(&session->config.run);
+    free(session->findings);
     free(session);
     return status;
 }
@@ -313,6 +316,33 @@ void gbx_dump_session_attend(gbx_dump_session *session) {
 
 /* --- the end --- */
 
+void gbx_dump_session_add_findings(gbx_dump_session *session, const gbx_run_finding *findings,
+                                   uint32_t count) {
+    session->findings = count ? malloc(count * sizeof *findings) : NULL;
+    session->finding_count = session->findings ? count : 0;
+    if (session->findings)
+        memcpy(session->findings, findings, count * sizeof *findings);
+}
+
+/* The collector's thread has ended: nobody else appends. */
+static void append_findings(gbx_dump_session *session) {
+    for (uint32_t i = 0; i < session->finding_count; ++i) {
+        const gbx_run_finding *finding = &session->findings[i];
+        uint32_t words = sizeof(gbx_record_finding) / sizeof(uint64_t);
+        gbx_record_finding *to = gbx_store_append(session->store, GBX_RECORD_FINDING, words);
+        if (!to)
+            return;
+        to->head = (gbx_record){
+            .type = GBX_RECORD_FINDING,
+            .stage = GBX_STAGE_NONE,
+            .arg_index = GBX_ARG_NONE,
+            .words = words,
+            .task = finding->finder == GBX_FINDING_NO_TASK ? 0 : finding->finder,
+            .time_ns = finding->time_ns};
+        to->finding = *finding;
+    }
+}
+
 static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending *ending,
                                const gbx_dump_totals *totals,
                                const gbx_collector_totals *collected) {
@@ -381,6 +411,7 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
     for (size_t i = 0; i < options->filter_count && totals.has_ended && !ending->error; ++i)
         out_totals->unmatched_filters += totals.filter_hits[i] == 0;
     warn_of_nothing(session, &totals);
+    append_findings(session);
     const char *code = gbx_code_name((gbx_code)ending->outcome.code);
     session->config.run.result = (gbx_run_result){.status = ending->error ? "failed" : "ok",
                                                   .error = ending->error,

@@ -41,6 +41,10 @@ GBX_MUST_USE gbx_status gbx_dump_session_receive(gbx_dump_session *session,
 /* Call it now and then during the launch, and whenever the chip rings. */
 void gbx_dump_session_attend(gbx_dump_session *session);
 
+/* What the guard found, before the end. */
+void gbx_dump_session_add_findings(gbx_dump_session *session, const gbx_run_finding *findings,
+                                   uint32_t count);
+
 /* How the run ended, for the files. */
 typedef struct gbx_dump_ending {
     const char *error;          /* NULL: well */

@@ -13,7 +13,7 @@ static void *host_pointer(uint64_t address) {
 }
 
 static gbx_status copy_in(gbx_hal *hal, uint64_t to, const void *from, uint64_t bytes) {
-    GBX_TRY(gbx_gm_allocator_check(((gbx_sim *)hal)->allocator, "copying in to", to, bytes));
+    GBX_TRY(gbx_gm_allocator_check_write(((gbx_sim *)hal)->allocator, "copying in to", to, bytes));
     if (bytes == sizeof(uint64_t) && to % sizeof(uint64_t) == 0) {
         uint64_t word;
         memcpy(&word, from, sizeof word);
@@ -38,7 +38,7 @@ static gbx_status copy_out(gbx_hal *hal, void *to, uint64_t from, uint64_t bytes
 
 static gbx_status map(gbx_hal *hal, uint64_t address, uint64_t bytes, void **out_pointer) {
     *out_pointer = NULL;
-    GBX_TRY(gbx_gm_allocator_check(((gbx_sim *)hal)->allocator, "mapping", address, bytes));
+    GBX_TRY(gbx_gm_allocator_check_write(((gbx_sim *)hal)->allocator, "mapping", address, bytes));
     *out_pointer = host_pointer(address);
     return NULL;
 }
@@ -49,7 +49,9 @@ const gbx_hal_ops gbx_a2a3sim_ops = {
     .open = open_chip,
     .close = gbx_sim_close,
     .alloc = gbx_sim_alloc,
+    .alloc_with = gbx_sim_alloc_with,
     .free = gbx_sim_free,
+    .visit = gbx_sim_visit,
     .copy_in = copy_in,
     .copy_out = copy_out,
     .map = map,

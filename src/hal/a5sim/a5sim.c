@@ -21,7 +21,7 @@ static gbx_status copy_in(gbx_hal *hal, uint64_t to, const void *from, uint64_t 
     static const char doing[] = "copying in to";
     gbx_sim *sim = (gbx_sim *)hal;
     size_t moved;
-    GBX_TRY(gbx_gm_allocator_check(sim->allocator, doing, to, bytes));
+    GBX_TRY(gbx_gm_allocator_check_write(sim->allocator, doing, to, bytes));
     int error = gbx_pwrite_all(sim->gm_fd, from, bytes, to - sim->gm_base, &moved);
     return check_moved(doing, to, bytes, error, moved);
 }
@@ -41,7 +41,9 @@ const gbx_hal_ops gbx_a5sim_ops = {
     .open = open_chip,
     .close = gbx_sim_close,
     .alloc = gbx_sim_alloc,
+    .alloc_with = gbx_sim_alloc_with,
     .free = gbx_sim_free,
+    .visit = gbx_sim_visit,
     .copy_in = copy_in,
     .copy_out = copy_out,
     .map = NULL,

@@ -71,8 +71,7 @@ static inline __attribute__((always_inline)) gbx_task add(gbx_orchestration *orc
     if (!place)
         return GBX_NO_TASK;
     gbx_sched_task *task = &tables_of(graph)->tasks[graph->task_count];
-    gbx_sched_prepare(task, graph->task_count, kernels,
-                      gbx_graph_write_arguments(graph, args, place, is_probed));
+    gbx_graph_prepare(graph, task, graph->task_count, kernels, args, place, is_probed);
     task->storage[IS_PUBLISHED] = 0;
     return graph->task_count++;
 }
@@ -136,7 +135,7 @@ static void publish_task(gbx_orchestration *orchestration, gbx_task id) {
 
 static uint64_t device_malloc(gbx_orchestration *orchestration, uint64_t bytes) {
     gbx_graph *graph = gbx_graph_of(orchestration);
-    return gbx_graph_builds_on(graph) ? gbx_graph_take_storage(graph, bytes ? bytes : 1) : 0;
+    return gbx_graph_builds_on(graph) ? gbx_graph_take_buffer(graph, bytes ? bytes : 1) : 0;
 }
 
 /* --- why the graph is stuck --- */

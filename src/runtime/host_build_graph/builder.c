@@ -67,7 +67,10 @@ static void keep_arguments(const gbx_graph *graph, gbx_sched_task *task) {
     for (uint32_t i = 0; i < kept->word_count; ++i)
         if (kept->kinds[i] & GBX_WORD_TENSOR && !leads_to(graph, kept->words[i], tensor++))
             kept->misdescribed_words |= UINT64_C(1) << i;
+    /* Both copies are the same. */
+    ((gbx_task_arguments *)(uintptr_t)shown)->misdescribed_words = kept->misdescribed_words;
     task->arguments = kept;
+    task->right_at = 0; /* nothing has run */
     if (task->words == shown->words)
         task->words = kept->words;
 }

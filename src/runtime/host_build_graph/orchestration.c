@@ -41,16 +41,25 @@ static void fail_by_user(gbx_orchestration *orchestration, const char *message) 
 
 static uint64_t device_malloc(gbx_orchestration *orchestration, uint64_t bytes) {
     gbx_host_graph *graph = graph_of(orchestration);
-    return is_over(graph) ? 0 : gbx_host_graph_alloc(graph, bytes);
+    return is_over(graph) ? 0 : gbx_host_graph_alloc(graph, bytes, GBX_HAL_BUFFER);
+}
+
+/* A buffer that a tensor of the run is copied to or from is known by its name. */
+static void note_copy(const gbx_host_graph *graph, uint64_t address, const void *pointer) {
+    const gbx_chip_listener *listener = graph->request.listener;
+    if (listener)
+        listener->note_copy(listener->context, address, pointer);
 }
 
 static void copy_to_device(gbx_orchestration *orchestration, uint64_t to, const void *from,
                            uint64_t bytes) {
     gbx_host_graph *graph = graph_of(orchestration);
-    if (!is_over(graph))
-        gbx_host_graph_keep_failure(
-            graph, gbx_status_annotate(gbx_gm_copy_in(graph->request.chip, to, from, bytes),
-                                       "gbx_copy_to_device"));
+    if (is_over(graph))
+        return;
+    note_copy(graph, to, from);
+    gbx_host_graph_keep_failure(
+        graph, gbx_status_annotate(gbx_gm_copy_in(graph->request.chip, to, from, bytes),
+                                   "gbx_copy_to_device"));
 }
 
 static void return_to_host(gbx_orchestration *orchestration, void *to, uint64_t from,
@@ -58,6 +67,7 @@ static void return_to_host(gbx_orchestration *orchestration, void *to, uint64_t 
     gbx_host_graph *graph = graph_of(orchestration);
     if (is_over(graph))
         return;
+    note_copy(graph, from, to);
     gbx_host_return *copy = gbx_table_add(graph, &graph->returns, 1);
     if (copy)
         *copy = (gbx_host_return){.to = to, .from = from, .bytes = bytes};

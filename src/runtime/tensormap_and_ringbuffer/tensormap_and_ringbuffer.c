@@ -31,24 +31,26 @@ static uint64_t new_output_bytes(const gbx_tensor *tensor) {
 }
 
 /* What a task needs; its new outputs lie in one piece. False, with an error, if they never fit. */
-static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args,
-                       gbx_window_need *out_need) {
+static inline __attribute__((always_inline)) bool
+count_need(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args,
+           gbx_window_need *out_need, bool is_probed) {
     uint32_t words = args->tensor_count + args->scalar_count;
     *out_need = (gbx_window_need){
         .argument_bytes = gbx_task_arguments_bytes(words, args->tensor_count),
         .tensor_count = args->tensor_count,
         .func_id = gbx_first_kernel(kernels),
     };
+    uint64_t wanted = 0, limit = window->graph->launch->heap_bytes;
     for (uint32_t news = args->new_outputs; news; news &= news - 1) {
         uint32_t index = (uint32_t)__builtin_ctz(news);
         uint64_t bytes = new_output_bytes(args->tensors[index]);
-        out_need->heap_bytes += bytes;
-        if (bytes > window->heap.bytes || out_need->heap_bytes > window->heap.bytes) {
-            gbx_graph_error error = {
-                .kind = GBX_GRAPH_HEAP_TENSOR,
-                .func_id = out_need->func_id,
-                .task = window->next_id,
-                .values = {index, (int64_t)out_need->heap_bytes, (int64_t)window->heap.bytes}};
+        wanted += bytes;
+        out_need->heap_bytes += bytes + (is_probed ? window->zone_bytes : 0);
+        if (bytes > limit || wanted > limit) {
+            gbx_graph_error error = {.kind = GBX_GRAPH_HEAP_TENSOR,
+                                     .func_id = out_need->func_id,
+                                     .task = window->next_id,
+                                     .values = {index, (int64_t)wanted, (int64_t)limit}};
             gbx_graph_fail_with(window->graph, &error);
             return false;
         }
@@ -56,16 +58,36 @@ static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, cons
     return true;
 }
 
+/* The guard fills the zone behind it, and poisons it. */
+static void guard_output(gbx_window *window, const gbx_task_kernels *kernels, uint32_t index,
+                         const gbx_tensor *tensor) {
+    gbx_probe_buffer buffer = {.address = tensor->data,
+                               .bytes = tensor->buffer_bytes,
+                               .zone_end =
+                                   tensor->data + new_output_bytes(tensor) + window->zone_bytes,
+                               .place = GBX_PLACE_OUTPUT,
+                               .index = index,
+                               .owner_task = window->next_id,
+                               .owner_func = gbx_first_kernel(kernels)};
+    gbx_graph_guard(window->graph, &buffer);
+}
+
 /* One piece of the heap for all new outputs of a task. */
-static void allocate_outputs(gbx_window *window, const gbx_args *args, uint64_t bytes) {
+static inline __attribute__((always_inline)) void allocate_outputs(gbx_window *window,
+                                                                   const gbx_task_kernels *kernels,
+                                                                   const gbx_args *args,
+                                                                   uint64_t bytes, bool is_probed) {
     uint64_t address = gbx_ring_take(&window->heap, bytes);
     gbx_tensor_map_heap_push(window->map, address, bytes);
     for (uint32_t news = args->new_outputs; news; news &= news - 1) {
         /* Not const: the orchestration passed it in to get the address. */
-        gbx_tensor *tensor = (gbx_tensor *)(uintptr_t)args->tensors[(uint32_t)__builtin_ctz(news)];
+        uint32_t index = (uint32_t)__builtin_ctz(news);
+        gbx_tensor *tensor = (gbx_tensor *)(uintptr_t)args->tensors[index];
         tensor->data = address;
         tensor->buffer_bytes = gbx_tensor_payload_bytes(tensor);
-        address += new_output_bytes(tensor);
+        address += new_output_bytes(tensor) + (is_probed ? window->zone_bytes : 0);
+        if (is_probed && window->zone_bytes)
+            guard_output(window, kernels, index, tensor);
     }
 }
 
@@ -86,10 +108,9 @@ submit(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args
     uint64_t position;
     submission submitted = {.window = window, .task = gbx_window_take(window, &position)};
     if (args->new_outputs)
-        allocate_outputs(window, args, need->heap_bytes);
+        allocate_outputs(window, kernels, args, need->heap_bytes, is_probed);
     uint64_t place = gbx_ring_take(&window->arguments, need->argument_bytes);
-    gbx_sched_prepare(submitted.task, id, kernels,
-                      gbx_graph_write_arguments(window->graph, args, place, is_probed));
+    gbx_graph_prepare(window->graph, submitted.task, id, kernels, args, place, is_probed);
     if (args->tensor_count)
         gbx_tensor_map_add_task(window->map, position, args->tensors, args->roles,
                                 args->tensor_count, depend, &submitted);
@@ -108,7 +129,7 @@ static void count_rest(gbx_window *window, const gbx_task_kernels *kernels, cons
         const gbx_tensor *tensor = args->tensors[(uint32_t)__builtin_ctz(news)];
         is_sound = is_sound && tensor && gbx_tensor_is_valid(tensor, &first, &end);
     }
-    if (window->is_counting && is_sound && count_need(window, kernels, args, &need))
+    if (window->is_counting && is_sound && count_need(window, kernels, args, &need, true))
         gbx_window_count_wanted(window, &need);
 }
 
@@ -122,7 +143,8 @@ check_and_submit(gbx_orchestration *orchestration, const gbx_task_kernels *kerne
         return GBX_NO_TASK;
     }
     if (!gbx_graph_check_task(window->graph, kernels, args) ||
-        !count_need(window, kernels, args, &need) || !gbx_window_make_room(window, &need))
+        !count_need(window, kernels, args, &need, is_probed) ||
+        !gbx_window_make_room(window, &need))
         return GBX_NO_TASK;
     return submit(window, kernels, args, &need, is_probed);
 }

@@ -73,7 +73,8 @@ static void begin_map(gbx_window *window, const layout *at, char *memory) {
     for (uint32_t i = 0; i < launch->tensor_count; ++i)
         gbx_tensor_map_add_buffer(window->map, launch->tensors[i].data,
                                   launch->tensors[i].buffer_bytes);
-    gbx_tensor_map_set_heap(window->map, launch->heap, launch->heap_bytes);
+    gbx_tensor_map_set_heap(window->map, launch->heap,
+                            launch->heap_bytes + launch->heap_spare_bytes);
 }
 
 void gbx_window_begin(gbx_graph *graph) {
@@ -90,7 +91,9 @@ void gbx_window_begin(gbx_graph *graph) {
     window->edges = (gbx_sched_edge *)(memory + at.edges_at);
     window->edge_places = ring_of(0, at.edge_capacity, SOFT_EDGES);
     window->arguments = ring_of(launch->storage, launch->storage_bytes, SOFT_ARGUMENT_BYTES);
-    window->heap = ring_of(launch->heap, launch->heap_bytes, SOFT_HEAP_BYTES);
+    window->heap =
+        ring_of(launch->heap, launch->heap_bytes + launch->heap_spare_bytes, SOFT_HEAP_BYTES);
+    window->zone_bytes = gbx_graph_has_zones(graph) ? GBX_PROBE_GRANULE : 0;
     begin_map(window, &at, memory);
     gbx_graph_begin_sched(graph, window->tasks, at.capacity,
                           (gbx_ready_cell *)(memory + at.cells_at), false);
@@ -197,7 +200,7 @@ static uint64_t enough_window(const gbx_window *window) {
 /* An open scope keeps everything: waiting would never end. */
 static void report_full(gbx_window *window, const gbx_window_need *need) {
     bool is_heap = need->heap_bytes != 0 && !gbx_ring_has_room(&window->heap, need->heap_bytes);
-    uint64_t limit = is_heap ? window->heap.bytes : window->size;
+    uint64_t limit = is_heap ? window->graph->launch->heap_bytes : window->size;
     window->full_depth = (uint32_t)(oldest_task(window)->storage[DETAILS] >> 32);
     window->is_counting = true;
     window->wanted_tasks = window->in_flight;

@@ -23,6 +23,7 @@ typedef struct gbx_window {
     uint32_t access_capacity; /* of the map: arguments that it can keep */
     gbx_ring arguments;
     gbx_ring heap;
+    uint64_t zone_bytes; /* behind each new output */
     gbx_ring edge_places;
     gbx_sched_edge *edges;
     uint64_t scope_first[GBX_MAX_SCOPES]; /* the first task that can be in each open scope */
@@ -40,7 +41,7 @@ typedef struct gbx_window {
 /* What a task needs. */
 typedef struct gbx_window_need {
     uint64_t argument_bytes;
-    uint64_t heap_bytes; /* of all its new outputs, rounded up */
+    uint64_t heap_bytes; /* of all its new outputs, rounded up, with their zones */
     uint32_t tensor_count;
     uint32_t func_id;
 } gbx_window_need;

@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <glassbox/finding.h>
+
 #include "text/names.h" /* the numbers of stages, causes of loss and reasons to skip */
 
 #define GBX_JOURNAL_MAGIC "GBXJRNL1"
@@ -77,7 +79,8 @@ typedef enum gbx_record_type {
     GBX_RECORD_SKIPPED = 10,   /* what could not be described */
     GBX_RECORD_END = 11,       /* the last record: totals; missing when the run was killed */
     GBX_RECORD_EXECUTION = 12, /* a dispatch ran: where, and from when to when */
-    GBX_RECORD_SAMPLE = 13     /* an AICPU thread waited for room, or has ended */
+    GBX_RECORD_SAMPLE = 13,    /* an AICPU thread waited for room, or has ended */
+    GBX_RECORD_FINDING = 14    /* a kernel wrote where it must not */
 } gbx_record_type;
 
 /* Flags of a record. */
@@ -274,7 +277,8 @@ typedef enum gbx_outcome_fault {
     GBX_OUTCOME_THREAD_END = 5,        /* a kernel ended its thread */
     GBX_OUTCOME_LINK = 6,              /* a kernel closed the link to the host */
     GBX_OUTCOME_ORCHESTRATION = 7,     /* a fatal signal in an orchestration */
-    GBX_OUTCOME_ORCHESTRATION_HANG = 8 /* an orchestration that made no progress */
+    GBX_OUTCOME_ORCHESTRATION_HANG = 8, /* an orchestration that made no progress */
+    GBX_OUTCOME_GUARD = 9               /* a guard found a write outside of a buffer */
 } gbx_outcome_fault;
 
 typedef enum gbx_outcome_address {
@@ -355,5 +359,14 @@ typedef struct gbx_record_sample {
     uint32_t causes; /* GBX_WAITED_...; 0: the thread has ended */
 } gbx_record_sample;
 static_assert(sizeof(gbx_record_sample) == 64, "layout of the journal");
+
+/* FINDING: head.time_ns is when it was found; head.task is its finder, 0 at the end of the run.
+ * There may be more than are kept: finding.run_total. */
+typedef struct gbx_record_finding {
+    gbx_record head;
+    gbx_run_finding finding;
+} gbx_record_finding;
+static_assert(sizeof(gbx_record_finding) == 288, "layout of the journal");
+static_assert(offsetof(gbx_run_finding, candidates) == 128, "layout of the journal");
 
 #endif

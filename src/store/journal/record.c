@@ -28,6 +28,7 @@ const uint8_t gbx_record_fixed_words[256] = {
     [GBX_RECORD_END] = sizeof(gbx_record_end) / 8,
     [GBX_RECORD_EXECUTION] = sizeof(gbx_record_execution) / 8,
     [GBX_RECORD_SAMPLE] = sizeof(gbx_record_sample) / 8,
+    [GBX_RECORD_FINDING] = sizeof(gbx_record_finding) / 8,
     [GBX_RECORD_OF_DTYPE(FIRST_DTYPE)... GBX_RECORD_OF_DTYPE(LAST_DTYPE)] = HEAD_WORDS,
 };
 static_assert(LAST_DTYPE < GBX_RECORD_END_DTYPE, "types of records that announce dtypes");
@@ -146,6 +147,31 @@ static const char *check_execution(const gbx_record_execution *record) {
     return record->end_ns >= record->head.time_ns ? NULL : "it ends before it starts";
 }
 
+/* JSON must keep its numbers exactly. */
+static bool is_number(uint64_t number) {
+    return number >> 53 == 0;
+}
+
+/* A kind or place of a newer version is kept as a number. */
+static const char *check_finding(const gbx_record_finding *record) {
+    const gbx_run_finding *f = &record->finding;
+    uint64_t before = f->first < 0 ? -(uint64_t)f->first : (uint64_t)f->first;
+    if (f->candidate_count > GBX_FINDING_CANDIDATES || f->candidate_total < f->candidate_count)
+        return "it has more candidates than it can";
+    if (!is_number(f->bytes) || !is_number(before) || !is_number(f->span) ||
+        !is_number(f->changed) || !is_number(f->candidate_total) || !is_number(f->run_total))
+        return "a number of it is too large";
+    for (uint32_t i = 0; i < f->candidate_count; ++i)
+        if (f->candidates[i].task >= GBX_RECORD_TASK_END)
+            return "the task number of a candidate is too large";
+    bool has_finder = f->finder != GBX_FINDING_NO_TASK;
+    bool has_owner = f->owner_task != GBX_FINDING_NO_TASK;
+    return (has_finder && f->finder >= GBX_RECORD_TASK_END) ||
+                   (has_owner && f->owner_task >= GBX_RECORD_TASK_END)
+               ? "a task number of it is too large"
+               : NULL;
+}
+
 const char *gbx_record_check(const void *record, uint64_t words_left) {
     if (words_left < HEAD_WORDS)
         return "its head is cut off";
@@ -180,6 +206,8 @@ const char *gbx_record_check(const void *record, uint64_t words_left) {
                    : "its reason is unknown";
     case GBX_RECORD_EXECUTION:
         return check_execution(record);
+    case GBX_RECORD_FINDING:
+        return check_finding(record);
     case GBX_RECORD_SAMPLE: {
         const gbx_record_sample *sample = record;
         return sample->used_bytes <= sample->arena_bytes ? NULL

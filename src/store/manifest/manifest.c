@@ -314,6 +314,58 @@ static gbx_status next_skipped(gbx_manifest *m, bool *out_has_one) {
     return NULL;
 }
 
+static char *put_candidate(gbx_manifest *m, char *at, const gbx_run_finding_task *e) {
+    RETURN_OBJECT(GBX_CANDIDATE_FIELDS)
+}
+
+static char *put_candidates(gbx_manifest *m, char *at, const gbx_run_finding *finding) {
+    *at++ = '[';
+    for (uint32_t i = 0; i < finding->candidate_count; ++i) {
+        at = i ? GBX_PUT(at, ",") : at;
+        at = put_candidate(m, at, &finding->candidates[i]);
+    }
+    *at++ = ']';
+    return at;
+}
+
+/* Names for the sentence of a finding; `context` is a gbx_run_info. */
+static const char *kernel_text(const void *context, uint32_t func_id) {
+    const gbx_run_kernel *kernel = gbx_run_info_kernel(context, func_id);
+    return kernel ? kernel->name : NULL;
+}
+
+static const char *argument_text(const void *context, uint32_t func_id, uint32_t index,
+                                 size_t *out_size) {
+    const gbx_run_kernel *kernel = gbx_run_info_kernel(context, func_id);
+    const char *name = kernel && index < GBX_RUN_KERNEL_SLOTS ? kernel->slot_names[index] : NULL;
+    *out_size = name ? strlen(name) : 0;
+    return name;
+}
+
+static const char *run_argument_text(const void *context, uint32_t index) {
+    const gbx_run_info *run = context;
+    return index < run->argument_count ? run->arguments[index].name : NULL;
+}
+
+void gbx_manifest_finding_text(const gbx_run_info *run, const gbx_run_finding *finding,
+                               char out_text[GBX_FINDING_TEXT_BYTES]) {
+    const gbx_finding_names names = {run, kernel_text, argument_text, run_argument_text};
+    gbx_finding_text(finding, &names, out_text);
+}
+
+static gbx_status next_finding(gbx_manifest *m, bool *out_has_one) {
+    const gbx_record *record = NULL;
+    char text[GBX_FINDING_TEXT_BYTES];
+    GBX_TRY(next_listed(m, GBX_MANIFEST_FINDINGS, GBX_LIST_FINDINGS, &record, out_has_one));
+    if (!*out_has_one)
+        return NULL;
+    const gbx_record_finding found = *(const gbx_record_finding *)record;
+    const gbx_run_finding *e = &found.finding;
+    gbx_manifest_finding_text(m->run, e, text);
+    PUT_ENTRY(GBX_FINDING_FIELDS)
+    return NULL;
+}
+
 static const char *find_inexact_arg(const gbx_record_run_arg *e) {
     const uint32_t dtype = 0;
     const char *const name = NULL;
@@ -375,6 +427,7 @@ static const next_function next_of[GBX_MANIFEST_LIST_COUNT] = {
     [GBX_MANIFEST_KERNELS] = next_kernel,  [GBX_MANIFEST_LOSSES] = next_loss,
     [GBX_MANIFEST_SKIPPED] = next_skipped, [GBX_MANIFEST_TENSORS] = gbx_tensors_list_next,
     [GBX_MANIFEST_ARGS] = next_arg,        [GBX_MANIFEST_DISPATCHES] = next_dispatch,
+    [GBX_MANIFEST_FINDINGS] = next_finding,
 };
 
 static gbx_status take_failure(gbx_manifest *m) {
@@ -455,6 +508,7 @@ static gbx_status put_manifest(gbx_manifest *m, gbx_manifest_kind kind) {
 static const gbx_manifest_field kernel_fields[] = {GBX_KERNEL_FIELDS(FIELD_ROW)};
 static const gbx_manifest_field loss_fields[] = {GBX_LOSS_FIELDS(FIELD_ROW)};
 static const gbx_manifest_field skipped_fields[] = {GBX_SKIPPED_FIELDS(FIELD_ROW)};
+static const gbx_manifest_field finding_fields[] = {GBX_FINDING_FIELDS(FIELD_ROW)};
 static const gbx_manifest_field tensor_fields[] = {GBX_TENSOR_FIELDS(FIELD_ROW)};
 static const gbx_manifest_field arg_fields[] = {GBX_ARG_FIELDS(FIELD_ROW)};
 static const gbx_manifest_field dispatch_fields[] = {GBX_DISPATCH_FIELDS(FIELD_ROW)};
@@ -476,6 +530,7 @@ const gbx_manifest_field *gbx_manifest_list_fields(gbx_manifest_list list, size_
         [GBX_MANIFEST_LOSSES] = LISTED(loss_fields),
         [GBX_MANIFEST_SKIPPED] = LISTED(skipped_fields),
         [GBX_MANIFEST_TENSORS] = LISTED(tensor_fields),
+        [GBX_MANIFEST_FINDINGS] = LISTED(finding_fields),
         [GBX_MANIFEST_ARGS] = LISTED(arg_fields),
         [GBX_MANIFEST_DISPATCHES] = LISTED(dispatch_fields),
     };

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "store/reader.h"
+#include "text/finding_text.h"
 
 /*
  * Reads the good part of the journal of the dump in `directory` and writes tensor_dump.json
@@ -58,6 +59,10 @@ typedef enum gbx_manifest_kind {
     GBX_MANIFEST_FILE_DISPATCHES = 2 /* kernel_args_dump.json */
 } gbx_manifest_kind;
 
+/* The sentence of a finding of a run. */
+void gbx_manifest_finding_text(const gbx_run_info *run, const gbx_run_finding *finding,
+                               char out_text[GBX_FINDING_TEXT_BYTES]);
+
 /* "tensor_dump.json"... */
 const char *gbx_manifest_name(gbx_manifest_kind kind);
 
@@ -69,7 +74,8 @@ typedef enum gbx_manifest_list {
     GBX_MANIFEST_TENSORS = 3,
     GBX_MANIFEST_ARGS = 4,
     GBX_MANIFEST_DISPATCHES = 5,
-    GBX_MANIFEST_LIST_COUNT = 6
+    GBX_MANIFEST_FINDINGS = 6,
+    GBX_MANIFEST_LIST_COUNT = 7
 } gbx_manifest_list;
 
 /* The argument of an entry of `tensors`. */

@@ -62,6 +62,8 @@
     X(kernels,              ALWAYS, list,       true, GBX_MANIFEST_KERNELS)                        \
     X(losses,               ALWAYS, list,       m->has_lists, GBX_MANIFEST_LOSSES)                 \
     X(skipped,              ALWAYS, list,       m->has_lists, GBX_MANIFEST_SKIPPED)                \
+    X(finding_count,        LATER,  u64,        true, m->totals->findings)                         \
+    X(findings,             LATER,  list,       m->has_lists, GBX_MANIFEST_FINDINGS)               \
     X(tensors,              ALWAYS, list,       m->has_lists, GBX_MANIFEST_TENSORS)
 
 #define GBX_RUN_FIELDS(X)                                                                          \
@@ -104,6 +106,35 @@
     X(kernel,      ALWAYS, quoted,      true, gbx_manifest_kernel_name(&m->names, e->func_id))     \
     X(reason,      NEVER,  word,        true, gbx_name_sentence(&gbx_skip_reasons, e->reason))     \
     X(reason_code, LATER,  word,        true, gbx_name_of(&gbx_skip_reasons, e->reason))
+
+/* `e` is a gbx_run_finding, `text` its sentence. */
+#define GBX_FINDING_FIELDS(X)                                                                      \
+    X(kind,            ALWAYS, word,        true, gbx_name_of(&gbx_run_finding_kinds, e->kind))    \
+    X(text,            NEVER,  string,      true, text)                                            \
+    X(time_ns,         ALWAYS, u64,         true, e->time_ns)                                      \
+    X(finder_seq,      ALWAYS, u64_or_null, true, e->finder != GBX_FINDING_NO_TASK, e->finder)     \
+    X(place,           ALWAYS, word,        true, gbx_name_of(&gbx_run_finding_places, e->place))  \
+    X(place_index,     ALWAYS, u64,         true, e->index)                                        \
+    X(owner_seq,       ALWAYS, u64_or_null, true, e->owner_task != GBX_FINDING_NO_TASK,            \
+                                                  e->owner_task)                                   \
+    X(owner_kernel,    ALWAYS, quoted,      true,                                                  \
+                                            gbx_manifest_kernel_name(&m->names, e->owner_func))    \
+    X(buffer_addr,     ALWAYS, hex,         true, e->address)                                      \
+    X(buffer_bytes,    ALWAYS, u64,         true, e->bytes)                                        \
+    X(first_byte,      ALWAYS, i64,         true, e->first)                                        \
+    X(span_bytes,      ALWAYS, u64,         true, e->span)                                         \
+    X(changed_bytes,   ALWAYS, u64,         true, e->changed)                                      \
+    X(certainty,       ALWAYS, word,        true,                                                  \
+                                            gbx_name_of(&gbx_run_finding_certainties, e->certainty))\
+    X(candidate_count, ALWAYS, u64,         true, e->candidate_total)                              \
+    X(candidates,      ALWAYS, candidates,  true, e)
+
+/* `e` is a gbx_run_finding_task. */
+#define GBX_CANDIDATE_FIELDS(X)                                                                    \
+    X(task_seq,  ALWAYS, u64,         true, e->task)                                               \
+    X(func_id,   ALWAYS, u64_or_null, true, e->func_id != GBX_FINDING_NO_KERNEL, e->func_id)       \
+    X(kernel,    ALWAYS, quoted,      true, gbx_manifest_kernel_name(&m->names, e->func_id))       \
+    X(arg_index, ALWAYS, u64_or_null, true, e->arg_index != GBX_FINDING_NO_ARGUMENT, e->arg_index)
 
 /* `e` is a gbx_argument_entry; `t` the gbx_task_entry of its task, which may have no record;
  * is_tensor is a constant. */

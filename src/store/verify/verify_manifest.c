@@ -277,6 +277,19 @@ static gbx_status take_members(manifest_check *check, const object_check *top, j
     }
 }
 
+/* A list that older versions do not write may be missing where it has no entries. */
+static gbx_status add_missing_list(manifest_check *check, const object_check *top,
+                                   const gbx_manifest_field *field) {
+    const char *text = NULL;
+    size_t size = 0;
+    gbx_manifest_place ignored;
+    if (field->rule == GBX_RULE_LATER)
+        GBX_TRY(gbx_manifest_pieces_next(check->pieces, field->list, &text, &size, &ignored));
+    return field->rule == GBX_RULE_LATER && !text
+               ? NULL
+               : add_difference(check, top, field->name, NULL, NULL);
+}
+
 static gbx_status compare_top(manifest_check *check, json_t *seen) {
     object_check top = {0};
     const char *text = NULL;
@@ -290,7 +303,7 @@ static gbx_status compare_top(manifest_check *check, json_t *seen) {
         status = compare_fields(check, &top, wanted, seen);
     for (size_t i = 0; !status && i < top.field_count; ++i)
         if (is_walked(&top.fields[i]) && !json_object_get(seen, top.fields[i].name))
-            status = add_difference(check, &top, top.fields[i].name, NULL, NULL);
+            status = add_missing_list(check, &top, &top.fields[i]);
     json_decref(wanted);
     return status;
 }

@@ -1,0 +1,78 @@
+#include "guard/device/pattern.h"
+
+#include <string.h>
+
+static uint64_t line_of(uint64_t address) {
+    return address & ~(uint64_t)(GBX_PATTERN_LINE - 1);
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+void gbx_pattern_write(uint64_t first, uint64_t end) {
+    uint64_t words[8];
+    while (first < end) {
+        uint64_t line = line_of(first);
+        uint64_t stop = smaller(line + GBX_PATTERN_LINE, end);
+        gbx_pattern_line(line, words);
+        memcpy((void *)(uintptr_t)first, (const char *)words + (first - line), stop - first);
+        first = stop;
+    }
+}
+
+/* A whole line, in registers. */
+static inline uint64_t line_difference(uint64_t line) {
+    const uint64_t *memory = (const uint64_t *)(uintptr_t)line;
+    uint64_t words[8];
+    uint64_t difference = 0;
+    gbx_pattern_line(line, words);
+    for (int i = 0; i < 8; ++i)
+        difference |= memory[i] ^ words[i];
+    return difference;
+}
+
+bool gbx_pattern_is_whole(uint64_t first, uint64_t end) {
+    uint64_t difference = 0;
+    uint64_t line = line_of(first + GBX_PATTERN_LINE - 1);
+    if (first < line) {
+        gbx_pattern_damage unused;
+        if (gbx_pattern_find_damage(first, smaller(line, end), &unused))
+            return false;
+    }
+    for (; line + GBX_PATTERN_LINE <= end; line += GBX_PATTERN_LINE)
+        difference |= line_difference(line);
+    return difference == 0;
+}
+
+bool gbx_pattern_find_damage(uint64_t first, uint64_t end, gbx_pattern_damage *out_damage) {
+    *out_damage = (gbx_pattern_damage){0};
+    uint64_t words[8];
+    for (uint64_t at = first; at < end;) {
+        uint64_t line = line_of(at);
+        uint64_t stop = smaller(line + GBX_PATTERN_LINE, end);
+        gbx_pattern_line(line, words);
+        const unsigned char *wanted = (const unsigned char *)words + (at - line);
+        const unsigned char *got = (const unsigned char *)(uintptr_t)at;
+        if (memcmp(wanted, got, stop - at) != 0)
+            for (uint64_t i = 0; i < stop - at; ++i) {
+                if (wanted[i] == got[i])
+                    continue;
+                if (out_damage->bytes++ == 0)
+                    out_damage->first = at + i;
+                out_damage->end = at + i + 1;
+            }
+        at = stop;
+    }
+    return out_damage->bytes != 0;
+}
+
+void gbx_poison_write(uint64_t first, uint64_t end, uint32_t number) {
+    uint64_t word = number & 1 ? UINT64_MAX : UINT64_C(0x7fff7fff7fff7fff);
+    char *at = (char *)(uintptr_t)first;
+    uint64_t bytes = end - first;
+    /* Words count from the first byte, whatever its address. */
+    for (; bytes >= sizeof word; bytes -= sizeof word, at += sizeof word)
+        memcpy(at, &word, sizeof word);
+    memcpy(at, &word, bytes);
+}

@@ -1,0 +1,427 @@
+#include "guard/device/zones.h"
+
+#include <sched.h>
+
+#include "guard/device/pattern.h"
+#include "tensor/view.h"
+
+enum { GRANULE = GBX_PROBE_GRANULE, SEEN_OWNERS = 8 };
+
+/* How much of new memory is poisoned between two signs of life. */
+#define POISON_STEP (UINT64_C(16) << 20)
+
+static uint64_t table_bytes(uint64_t granules, uint64_t element_bytes) {
+    return (granules * element_bytes + 4095) & ~UINT64_C(4095);
+}
+
+uint64_t gbx_zones_bytes(uint64_t gm_bytes) {
+    uint64_t granules = gm_bytes / GRANULE + 1;
+    return table_bytes(granules, sizeof(gbx_zone)) + table_bytes(granules, sizeof(uint32_t)) +
+           table_bytes(2 * (uint64_t)GBX_GUARD_MAX_BUFFERS, sizeof(uint32_t));
+}
+
+void gbx_zones_init(gbx_zones *zones, void *memory, const gbx_probe_request *request,
+                    gbx_history *history, const gbx_finding_sink *sink) {
+    uint64_t granules = request->gm_bytes / GRANULE + 1;
+    char *at = memory;
+    zones->gm_base = request->gm_base;
+    zones->granule_count = granules;
+    zones->zones = (gbx_zone *)at;
+    at += table_bytes(granules, sizeof(gbx_zone));
+    zones->owners = (uint32_t *)at;
+    at += table_bytes(granules, sizeof(uint32_t));
+    zones->fixed = (uint32_t *)at;
+    zones->history = history;
+    zones->sink = sink;
+    zones->request = request;
+}
+
+static uint64_t granule_of(const gbx_zones *zones, uint64_t address) {
+    return (address - zones->gm_base) / GRANULE;
+}
+
+/* The zone of the buffer that owns an address, as data or as zone; NULL where none does. */
+static gbx_zone *zone_at(const gbx_zones *zones, uint64_t address) {
+    if (address < zones->gm_base || granule_of(zones, address) >= zones->granule_count)
+        return NULL;
+    uint32_t owner = zones->owners[granule_of(zones, address)];
+    return owner ? &zones->zones[owner - 1] : NULL;
+}
+
+static void count_work(gbx_zones *zones) {
+    atomic_fetch_add_explicit(&zones->work, 1, memory_order_relaxed);
+}
+
+static void poison(gbx_zones *zones, uint64_t first, uint64_t end, uint32_t number) {
+    for (uint64_t at = first; at < end; at += POISON_STEP) {
+        gbx_poison_write(at, end - at < POISON_STEP ? end : at + POISON_STEP, number);
+        count_work(zones);
+        if (end - first > POISON_STEP)
+            zones->request->show_life(zones->request->machine);
+    }
+}
+
+/* --- claims: only where a zone is broken, or memory changes hands --- */
+
+static void claim(gbx_zone *zone) {
+    while (atomic_exchange_explicit(&zone->is_claimed, 1, memory_order_acquire))
+        sched_yield();
+}
+
+static void release(gbx_zone *zone) {
+    atomic_store_explicit(&zone->is_claimed, 0, memory_order_release);
+}
+
+/* --- buffers --- */
+
+static void set_zone(gbx_zones *zones, const gbx_probe_buffer *buffer) {
+    uint64_t granule = granule_of(zones, buffer->address);
+    gbx_zone *zone = &zones->zones[granule];
+    zone->place = buffer->place;
+    zone->index = buffer->index;
+    zone->owner_func = buffer->owner_func;
+    zone->owner_task = buffer->owner_task;
+    zone->address = buffer->address;
+    zone->bytes = buffer->bytes;
+    uint64_t first = buffer->address + buffer->bytes;
+    gbx_pattern_write(first, buffer->zone_end);
+    atomic_store_explicit(&zone->clean, gbx_history_moment(zones->history), memory_order_relaxed);
+    atomic_store_explicit(&zone->first, first, memory_order_relaxed);
+    /* Pairs with the acquire in check_zone: the pattern is written. */
+    atomic_store_explicit(&zone->end, buffer->zone_end, memory_order_release);
+    uint64_t end = granule_of(zones, buffer->zone_end);
+    for (uint64_t g = granule; g < end; ++g)
+        zones->owners[g] = (uint32_t)granule + 1;
+}
+
+static bool is_sound(const gbx_zones *zones, const gbx_guard_buffer *buffer, uint64_t after) {
+    uint64_t gm_end = zones->gm_base + (zones->granule_count - 1) * GRANULE;
+    return buffer->address >= after && buffer->address % GRANULE == 0 &&
+           buffer->zone_end % GRANULE == 0 && buffer->zone_end <= gm_end &&
+           buffer->address < buffer->zone_end &&
+           buffer->bytes <= buffer->zone_end - buffer->address &&
+           buffer->kept_first <= buffer->kept_end && buffer->kept_end <= buffer->bytes;
+}
+
+/* A zone of its own before a buffer that has none there. */
+static void add_lead(gbx_zones *zones, uint64_t address) {
+    gbx_probe_buffer lead = {.address = address - GBX_GUARD_ZONE_BYTES,
+                             .zone_end = address,
+                             .place = GBX_PLACE_OWN,
+                             .owner_task = GBX_NO_TASK,
+                             .owner_func = GBX_NO_KERNEL};
+    set_zone(zones, &lead);
+    zones->fixed[zones->fixed_count++] = (uint32_t)granule_of(zones, lead.address);
+}
+
+bool gbx_zones_add_fixed(gbx_zones *zones, const gbx_guard_buffer *buffers, uint32_t count) {
+    uint64_t after = zones->gm_base;
+    for (uint32_t i = 0; i < count; ++i) {
+        gbx_guard_buffer from = buffers[i];
+        if (!is_sound(zones, &from, after))
+            return false;
+        if (from.address - after >= GBX_GUARD_ZONE_BYTES)
+            add_lead(zones, from.address);
+        /* Of a region, in which the chip puts buffers, only the zone behind it counts. */
+        uint64_t region = from.is_region ? from.zone_end - GBX_GUARD_ZONE_BYTES - from.address : 0;
+        gbx_probe_buffer buffer = {.address = from.address + region,
+                                   .bytes = from.is_region ? 0 : from.bytes,
+                                   .zone_end = from.zone_end,
+                                   .place = from.place,
+                                   .index = from.index,
+                                   .owner_task = GBX_NO_TASK,
+                                   .owner_func = GBX_NO_KERNEL};
+        set_zone(zones, &buffer);
+        zones->fixed[zones->fixed_count++] = (uint32_t)granule_of(zones, buffer.address);
+        if (!from.is_region && from.place != GBX_PLACE_OWN) {
+            poison(zones, from.address, from.address + from.kept_first, from.number);
+            poison(zones, from.address + from.kept_end, from.address + from.bytes, from.number);
+        }
+        after = from.zone_end;
+    }
+    return true;
+}
+
+/*
+ * The memory of a buffer is used again. A zone of it that stays where it is still guards its
+ * neighbour; a zone that lies inside the new buffer ends.
+ */
+static void give_up(gbx_zone *zone, uint64_t first, uint64_t end) {
+    claim(zone);
+    uint64_t zone_end = atomic_load_explicit(&zone->end, memory_order_relaxed);
+    uint64_t start = zone_end - GBX_GUARD_ZONE_BYTES;
+    bool is_inside = zone_end == 0 || (start < end && zone_end > first);
+    atomic_store_explicit(&zone->first, is_inside ? zone_end : start, memory_order_relaxed);
+    if (!is_inside) {
+        zone->address = start;
+        zone->bytes = 0;
+        zone->place = GBX_PLACE_OWN;
+    }
+    release(zone);
+}
+
+static void give_up_all(gbx_zones *zones, uint64_t first, uint64_t end) {
+    uint32_t last = 0;
+    for (uint64_t g = granule_of(zones, first); g < granule_of(zones, end); ++g) {
+        uint32_t owner = zones->owners[g];
+        if (owner == 0 || owner == last)
+            continue;
+        last = owner;
+        give_up(&zones->zones[owner - 1], first, end);
+    }
+}
+
+void gbx_zones_add(gbx_zones *zones, const gbx_probe_buffer *buffer) {
+    give_up_all(zones, buffer->address, buffer->zone_end);
+    gbx_zone_range *range = &zones->ranges[buffer->place == GBX_PLACE_OUTPUT];
+    uint64_t first = granule_of(zones, buffer->address);
+    uint64_t end = granule_of(zones, buffer->zone_end);
+    if (range->end == 0 || first < range->first)
+        range->first = first;
+    if (end > range->end)
+        range->end = end;
+    set_zone(zones, buffer);
+    poison(zones, buffer->address, buffer->address + buffer->bytes, buffer->number);
+}
+
+/* --- who did it --- */
+
+/* The argument of a task that reaches up to `edge` from below, or starts there; those that the task
+ * writes come first. */
+typedef struct neighbour {
+    const gbx_zone *victim;
+    bool is_behind; /* the damage lies behind the victim */
+    uint32_t touching; /* an argument in the victim; GBX_FINDING_NO_ARGUMENT: none */
+    uint32_t adjacent; /* one that reaches the damaged edge */
+    bool is_written;   /* the task writes it */
+} neighbour;
+
+static void look_at_argument(neighbour *n, uint32_t index, uint32_t role,
+                             const gbx_tensor *tensor) {
+    int64_t first, end;
+    uint64_t low = n->victim->address, high = low + n->victim->bytes;
+    if (!gbx_tensor_is_valid(tensor, &first, &end) || first == end)
+        return;
+    uint64_t from = tensor->data + (uint64_t)first, to = tensor->data + (uint64_t)end;
+    if (from < low || to > high)
+        return;
+    if (n->touching == GBX_FINDING_NO_ARGUMENT)
+        n->touching = index;
+    bool is_adjacent = n->is_behind ? to == high : from == low;
+    bool is_written = role != GBX_ROLE_INPUT;
+    if (is_adjacent && (n->adjacent == GBX_FINDING_NO_ARGUMENT || (is_written && !n->is_written))) {
+        n->adjacent = index;
+        n->is_written = is_written;
+    }
+}
+
+/* The tensors of a task, one by one; `visit` returns nothing. */
+typedef void (*visit_function)(void *context, uint32_t index, uint32_t role,
+                               const gbx_tensor *tensor);
+
+static bool is_in_gm(const gbx_zones *zones, uint64_t address) {
+    return address % _Alignof(gbx_tensor) == 0 && address >= zones->gm_base &&
+           granule_of(zones, address + sizeof(gbx_tensor)) < zones->granule_count;
+}
+
+static void visit_tensors(const gbx_zones *zones, const gbx_sched_task *task, visit_function visit,
+                          void *context) {
+    const gbx_task_arguments *arguments = task->arguments;
+    const gbx_tensor *tensor =
+        (const gbx_tensor *)((uintptr_t)arguments +
+                             gbx_task_arguments_tensors_offset(task->word_count));
+    for (uint32_t i = 0; i < task->word_count; ++i) {
+        if (!arguments->is_described) {
+            /* Any word may be a tensor: one that is not names no buffer. */
+            if (is_in_gm(zones, task->words[i]))
+                visit(context, i, GBX_ROLE_INOUT,
+                      (const gbx_tensor *)(uintptr_t)task->words[i]);
+        } else if (arguments->kinds[i] & GBX_WORD_TENSOR) {
+            visit(context, i, arguments->kinds[i] & GBX_WORD_ROLE, tensor++);
+        }
+    }
+}
+
+static void visit_neighbour(void *context, uint32_t index, uint32_t role,
+                            const gbx_tensor *tensor) {
+    look_at_argument(context, index, role, tensor);
+}
+
+static neighbour neighbour_of(const gbx_zones *zones, const gbx_sched_task *task,
+                              const gbx_zone *victim, bool is_behind) {
+    neighbour n = {.victim = victim,
+                   .is_behind = is_behind,
+                   .touching = GBX_FINDING_NO_ARGUMENT,
+                   .adjacent = GBX_FINDING_NO_ARGUMENT};
+    visit_tensors(zones, task, visit_neighbour, &n);
+    return n;
+}
+
+/* Puts a task first among the candidates. */
+static void put_first(gbx_run_finding *finding, uint64_t task, uint32_t func_id, uint32_t arg) {
+    uint32_t count = finding->candidate_count;
+    if (count == GBX_FINDING_CANDIDATES)
+        --count;
+    for (uint32_t i = count; i > 0; --i)
+        finding->candidates[i] = finding->candidates[i - 1];
+    finding->candidates[0] = (gbx_run_finding_task){task, func_id, arg};
+    finding->candidate_count = count + 1;
+}
+
+static uint32_t first_kernel(const gbx_sched_task *task) {
+    return task->func_ids[task->first_subtask];
+}
+
+/*
+ * The finder and the tasks that run now are looked at: of all others, none that has an argument in
+ * the victim has ended since the zone was whole, because the end of such a task checks the zone.
+ */
+static void add_neighbours(gbx_zones *zones, const gbx_sched_task *finder, const gbx_zone *victim,
+                           bool is_behind, gbx_run_finding *finding) {
+    uint32_t adjacent = 0;
+    if (finder) {
+        neighbour n = neighbour_of(zones, finder, victim, is_behind);
+        adjacent += n.adjacent != GBX_FINDING_NO_ARGUMENT;
+        put_first(finding, finder->id, first_kernel(finder), adjacent ? n.adjacent : n.touching);
+    }
+    for (uint32_t i = 0; i < GBX_HISTORY_CORES; ++i) {
+        gbx_history_core *core = &zones->history->cores[i];
+        uint64_t id = atomic_load_explicit(&core->task, memory_order_acquire);
+        const gbx_sched_task *task = atomic_load_explicit(&core->what, memory_order_relaxed);
+        if (id == GBX_NO_TASK || (finder && id == finder->id))
+            continue;
+        neighbour n = neighbour_of(zones, task, victim, is_behind);
+        /* It may have ended meanwhile, and its memory be that of another task. */
+        bool is_same = atomic_load_explicit(&core->task, memory_order_acquire) == id;
+        if (!is_same || n.adjacent == GBX_FINDING_NO_ARGUMENT)
+            continue;
+        bool is_known = false;
+        for (uint32_t c = 0; c < finding->candidate_count; ++c)
+            is_known |= finding->candidates[c].task == id;
+        if (is_known)
+            continue; /* another block of it */
+        ++adjacent;
+        put_first(finding, id, atomic_load_explicit(&core->func_id, memory_order_relaxed),
+                  n.adjacent);
+    }
+    bool is_contiguous = finding->kind != GBX_RUN_FINDING_STRAY;
+    if (adjacent == 1 && is_contiguous && finding->candidates[0].arg_index != GBX_FINDING_NO_ARGUMENT)
+        finding->certainty = GBX_CERTAINTY_LIKELY;
+}
+
+/* --- checking --- */
+
+/* An element whose first bytes are those of the pattern by chance still counts as next to it. */
+enum { NEAR_BYTES = 8 };
+
+static void report(gbx_zones *zones, gbx_zone *owner, const gbx_sched_task *finder,
+                   const gbx_pattern_damage *damage, uint64_t zone_first, uint64_t zone_end,
+                   uint64_t moment) {
+    const gbx_zone *next = zone_at(zones, zone_end);
+    bool has_left = owner->place != GBX_PLACE_OWN || owner->bytes > 0;
+    bool has_right = next && next->address == zone_end && next != owner;
+    bool is_left_near = damage->first - zone_first < NEAR_BYTES;
+    bool is_right_near = zone_end - damage->end < NEAR_BYTES;
+    bool is_behind = has_left && (is_left_near || !has_right ||
+                                  (!is_right_near &&
+                                   damage->first - zone_first <= zone_end - damage->end));
+    if (!has_left && !has_right)
+        is_behind = true;
+    const gbx_zone *victim = is_behind ? owner : next;
+    bool is_near = is_behind ? is_left_near : is_right_near;
+    gbx_run_finding finding = {.kind = !is_near   ? GBX_RUN_FINDING_STRAY
+                                       : is_behind ? GBX_RUN_FINDING_OVERRUN
+                                                   : GBX_RUN_FINDING_UNDERRUN,
+                               .place = victim->place,
+                               .finder = finder ? finder->id : GBX_NO_TASK,
+                               .address = victim->address,
+                               .bytes = victim->bytes,
+                               .first = (int64_t)(damage->first - victim->address),
+                               .span = damage->end - damage->first,
+                               .changed = damage->bytes,
+                               .index = victim->index,
+                               .owner_func = victim->owner_func,
+                               .owner_task = victim->owner_task};
+    add_neighbours(zones, finder, victim, is_behind, &finding);
+    zones->sink->report(zones->sink->context, &finding, moment);
+}
+
+/* Looks again with the claim: another thread may have repaired it, or its memory may be in other
+ * hands. */
+static __attribute__((noinline, cold)) void repair(gbx_zones *zones, gbx_zone *zone,
+                                                   const gbx_sched_task *finder) {
+    gbx_pattern_damage damage;
+    claim(zone);
+    uint64_t now = gbx_history_moment(zones->history);
+    uint64_t moment = atomic_load_explicit(&zone->clean, memory_order_relaxed);
+    uint64_t first = atomic_load_explicit(&zone->first, memory_order_relaxed);
+    uint64_t end = atomic_load_explicit(&zone->end, memory_order_relaxed);
+    if (gbx_pattern_find_damage(first, end, &damage)) {
+        gbx_pattern_write(first, end);
+        atomic_store_explicit(&zone->clean, now, memory_order_relaxed);
+        report(zones, zone, finder, &damage, first, end, moment);
+    }
+    release(zone);
+}
+
+static void check_zone(gbx_zones *zones, gbx_zone *zone, const gbx_sched_task *finder) {
+    uint64_t moment = gbx_history_moment(zones->history);
+    uint64_t end = atomic_load_explicit(&zone->end, memory_order_acquire);
+    uint64_t first = atomic_load_explicit(&zone->first, memory_order_relaxed);
+    if (first >= end)
+        return;
+    if (gbx_pattern_is_whole(first, end))
+        atomic_store_explicit(&zone->clean, moment, memory_order_relaxed);
+    else
+        repair(zones, zone, finder);
+}
+
+typedef struct check {
+    gbx_zones *zones;
+    const gbx_sched_task *task;
+    const gbx_zone *seen[SEEN_OWNERS];
+    uint32_t seen_count;
+} check;
+
+static void check_tensor(void *context, uint32_t index, uint32_t role, const gbx_tensor *tensor) {
+    (void)index, (void)role;
+    check *c = context;
+    gbx_zone *zone = zone_at(c->zones, tensor->data);
+    if (!zone)
+        return;
+    for (uint32_t i = 0; i < c->seen_count; ++i)
+        if (c->seen[i] == zone)
+            return;
+    if (c->seen_count < SEEN_OWNERS)
+        c->seen[c->seen_count++] = zone;
+    gbx_zone *before = zone_at(c->zones, zone->address - 1);
+    check_zone(c->zones, zone, c->task);
+    if (before && before != zone)
+        check_zone(c->zones, before, c->task);
+}
+
+void gbx_zones_check_task(gbx_zones *zones, const gbx_sched_task *task) {
+    check c = {.zones = zones, .task = task};
+    visit_tensors(zones, task, check_tensor, &c);
+    /* Not atomic: only a sign of progress. */
+    uint64_t work = atomic_load_explicit(&zones->work, memory_order_relaxed);
+    atomic_store_explicit(&zones->work, work + 1, memory_order_relaxed);
+}
+
+void gbx_zones_check_all(gbx_zones *zones) {
+    for (uint32_t i = 0; i < zones->fixed_count; ++i) {
+        check_zone(zones, &zones->zones[zones->fixed[i]], NULL);
+        count_work(zones);
+    }
+    for (uint32_t r = 0; r < 2; ++r) {
+        uint32_t last = 0;
+        for (uint64_t g = zones->ranges[r].first; g < zones->ranges[r].end; ++g) {
+            uint32_t owner = zones->owners[g];
+            if (owner == 0 || owner == last)
+                continue;
+            last = owner;
+            check_zone(zones, &zones->zones[owner - 1], NULL);
+            count_work(zones);
+        }
+    }
+}
