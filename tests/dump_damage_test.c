@@ -99,24 +99,20 @@ static bool are_same(const dump_files *a, const json_t *x, const dump_files *b, 
            (bytes == 0 || memcmp(dump_payload(a, x), dump_payload(b, y), bytes) == 0);
 }
 
-/* The argument that selects the damage differs in the undisturbed run. A description that the
- * kernel overwrote is recorded as the kernel left it. */
-static bool is_expected_to_differ(const json_t *entry, uint64_t part) {
-    uint64_t arg_index = dump_number(entry, "arg_index");
-    bool is_after = !strcmp(dump_text(entry, "stage"), "after_completion");
-    return dump_number(entry, "task_seq") == BEFORE &&
-           (arg_index == 0 || (part == DAMAGE_DESCRIPTION && arg_index == 1 && is_after));
+/* The argument that selects the damage differs in the undisturbed run. */
+static bool is_expected_to_differ(const json_t *entry) {
+    return dump_number(entry, "task_seq") == BEFORE && dump_number(entry, "arg_index") == 0;
 }
 
 /* Counts records that differ from the undisturbed run or are not in it, except those in flight. */
-static size_t count_wrong(const dump_files *good, const dump_files *bad, uint64_t part) {
+static size_t count_wrong(const dump_files *good, const dump_files *bad) {
     size_t wrong = 0;
     for (size_t i = 0; i < dump_entry_count(bad); ++i) {
         const json_t *entry = dump_entry(bad, i);
         const json_t *wanted = dump_find(good, dump_number(entry, "task_seq"),
                                          (uint32_t)dump_number(entry, "arg_index"),
                                          !strcmp(dump_text(entry, "stage"), "after_completion"));
-        if (!dump_bool(entry, "in_flight") && !is_expected_to_differ(entry, part))
+        if (!dump_bool(entry, "in_flight") && !is_expected_to_differ(entry))
             wrong += !wanted || !are_same(good, wanted, bad, entry);
     }
     return wrong;
@@ -141,12 +137,52 @@ static size_t verify(const char *directory, const char *what) {
     for (size_t i = 0; i < count; ++i) {
         const gbx_finding *finding = &verification.findings.items[i];
         if (finding->kind == GBX_FINDING_JOURNAL || finding->kind == GBX_FINDING_MANIFEST ||
-            finding->kind == GBX_FINDING_FILE || finding->kind == GBX_FINDING_COUNT)
+            finding->kind == GBX_FINDING_FILE || finding->kind == GBX_FINDING_COUNT ||
+            finding->kind == GBX_FINDING_TASK)
             fail_msg("%s: %s: %s", what, gbx_name_of(&gbx_finding_kinds, finding->kind),
                      finding->what);
     }
     gbx_verification_free(&verification);
     return count;
+}
+
+/*
+ * What the dump says it holds and lacks is what its tasks announce. The undisturbed run has nothing
+ * but arguments that were announced; a run that ended by itself has announced as many.
+ */
+static void check_sums(const char *what, const char *directory, const dump_files *good,
+                       gbx_code code) {
+    gbx_reader *reader;
+    uint64_t found, lost = 0, skipped = 0;
+    bool is_least = false;
+    assert_ok(gbx_reader_open(directory, GBX_INDEX_ARGUMENTS, &reader));
+    const gbx_reader_totals *totals = gbx_reader_get_totals(reader);
+    for (uint64_t i = 0; i < totals->losses; ++i) {
+        const gbx_record *record;
+        uint64_t arguments = 0;
+        assert_ok(gbx_reader_list_at(reader, GBX_LIST_LOSSES, i, &record));
+        const gbx_record_loss *loss = (const gbx_record_loss *)(const void *)record;
+        assert_true(gbx_record_get_lost_arguments(loss, &arguments));
+        lost += arguments;
+        is_least |= loss->is_least != 0;
+    }
+    for (uint64_t i = 0; i < totals->skipped; ++i) {
+        const gbx_record *record;
+        assert_ok(gbx_reader_list_at(reader, GBX_LIST_SKIPPED, i, &record));
+        skipped += record->arg_index != GBX_ARG_NONE;
+    }
+    found = totals->records + totals->in_flight + skipped + lost;
+    const gbx_record_sums *sums = gbx_reader_sums(reader);
+    if (!sums && !is_least)
+        fail_msg("%s: the sums are unknown, but the dump does not say so", what);
+    if (sums && sums->announced != found)
+        fail_msg("%s: %llu arguments are announced, %llu found", what,
+                 (unsigned long long)sums->announced, (unsigned long long)found);
+    bool has_ended = code == GBX_OK || code == GBX_LOST;
+    if (has_ended && (is_least || found != dump_entry_count(good)))
+        fail_msg("%s: %llu arguments are recorded or lost, but the tasks have %zu", what,
+                 (unsigned long long)found, dump_entry_count(good));
+    gbx_reader_close(reader);
 }
 
 static void check_left(const char *what, const char *directory, const dump_files *good,
@@ -158,8 +194,12 @@ static void check_left(const char *what, const char *directory, const dump_files
     if (!bad.tensors || !bad.kernel_args)
         fail_msg("%s: there is no manifest", what);
     /* Random stores also change what kernels read; then the dump correctly shows those values. */
-    size_t wrong = part == DAMAGE_ANYWHERE ? 0 : count_wrong(good, &bad, part);
+    bool is_anywhere = part == DAMAGE_ANYWHERE || part == DAMAGE_PAGE;
+    size_t wrong = is_anywhere ? 0 : count_wrong(good, &bad);
     size_t missing = count_missing(good, &bad);
+    check_sums(what, directory, good, code);
+    if (part == DAMAGE_DESCRIPTION && (wrong || missing || result->dump.skipped || code != GBX_OK))
+        fail_msg("%s: %zu records are wrong and %zu missing", what, wrong, missing);
     bool is_reported = may_go_unnoticed || code != GBX_OK || result->dump.skipped > 0;
     if (wrong && !is_reported && !findings)
         fail_msg("%s: %zu records are wrong, but this was not reported", what, wrong);
@@ -298,13 +338,14 @@ static void strike_lane(attack *it, size_t offset, damage_way way, uint64_t valu
 
 static void test_lanes(void **state) {
     static const size_t fields[] = {
-        offsetof(gbx_dump_lane, free.tail),  offsetof(gbx_dump_lane, free.seen_head),
-        offsetof(gbx_dump_lane, free.head),  offsetof(gbx_dump_lane, free.seen_tail),
-        offsetof(gbx_dump_lane, ready.tail), offsetof(gbx_dump_lane, ready.seen_head),
-        offsetof(gbx_dump_lane, ready.head), offsetof(gbx_dump_lane, ready.seen_tail),
-        offsetof(gbx_dump_lane, free_slots), offsetof(gbx_dump_lane, ready_slots),
-        offsetof(gbx_dump_lane, open_item),  offsetof(gbx_dump_lane, stall_ns),
-        offsetof(gbx_dump_lane, lost),       offsetof(gbx_dump_lane, arena_head)};
+        offsetof(gbx_dump_lane, free.tail),   offsetof(gbx_dump_lane, free.seen_head),
+        offsetof(gbx_dump_lane, free.head),   offsetof(gbx_dump_lane, free.seen_tail),
+        offsetof(gbx_dump_lane, ready.tail),  offsetof(gbx_dump_lane, ready.seen_head),
+        offsetof(gbx_dump_lane, ready.head),  offsetof(gbx_dump_lane, ready.seen_tail),
+        offsetof(gbx_dump_lane, free_slots),  offsetof(gbx_dump_lane, ready_slots),
+        offsetof(gbx_dump_lane, open_item),   offsetof(gbx_dump_lane, counts.stall_ns),
+        offsetof(gbx_dump_lane, counts.lost), offsetof(gbx_dump_lane, counts_check),
+        offsetof(gbx_dump_lane, open_check),  offsetof(gbx_dump_lane, arena_head)};
     attack it;
     begin(*state, &it);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; ++i) {
@@ -360,11 +401,25 @@ static void test_anywhere(void **state) {
     end(&it);
 }
 
+/* 4 KiB anywhere. */
+static void test_pages(void **state) {
+    attack it;
+    uint64_t seeds = getenv("GLASSBOX_STRESS") ? 1500 : 45;
+    begin(*state, &it);
+    for (uint64_t seed = 1; seed <= seeds; ++seed)
+        strike(&it, (damage){.part = DAMAGE_PAGE,
+                             .way = seed % 3 ? DAMAGE_RANDOM : DAMAGE_SET,
+                             .count = 512,
+                             .value = seed});
+    end(&it);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),       cmocka_unit_test(test_open_lines),
         cmocka_unit_test(test_lanes),       cmocka_unit_test(test_complete_parts),
         cmocka_unit_test(test_description), cmocka_unit_test(test_anywhere),
+        cmocka_unit_test(test_pages),
     };
     return RUN_OVER_PROCESS_VARIANTS(tests);
 }

@@ -236,7 +236,7 @@ class Dump:
         self.results.append(result)
 
     def lost_result(self, arg, cause):
-        self.records.append(record(LOSS, 0, NONE, arg=NONE, body=struct.pack("<2I2Q", cause, 0, 1, 1 + arg)))
+        self.records.append(record(LOSS, 0, NONE, arg=NONE, body=struct.pack("<2I3Q", cause, 0, 1, 0, 1 + arg)))
         self.losses.append((0, NONE, NONE, cause, 1, arg))
 
     def skipped(self, task, arg, reason, func_id):

@@ -267,8 +267,8 @@ class JournalEntries:
 
     def _lost_result(self, at: int) -> int | None:
         """The argument of the run whose result a LOSS counts."""
-        has_tail = int(self.journal.words[at + 1]) & 0xFFFFFFFF > 6
-        number = int(self.journal.words[at + 6]) if has_tail else 0
+        has_tail = int(self.journal.words[at + 1]) & 0xFFFFFFFF > 7
+        number = int(self.journal.words[at + 7]) if has_tail else 0
         return number - 1 if 0 < number <= 64 else None
 
     def _finding_bodies(self) -> list[tuple[int, ...]]:

@@ -14,6 +14,7 @@
 
 #include <assert.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -106,26 +107,40 @@ static inline uint64_t gbx_dump_piece_bytes(uint64_t arena_bytes) {
     return (arena_bytes / 4) & ~(uint64_t)(GBX_DUMP_PAGE_BYTES - 1);
 }
 
+/* What a lane counted, all of it in private memory. */
+typedef struct gbx_dump_counts {
+    uint64_t stall_ns;
+    uint64_t longest_capture_ns;
+    uint64_t lost[GBX_DUMP_CAUSES];           /* records, by cause... */
+    uint64_t lost_arguments[GBX_DUMP_CAUSES]; /* ...and how many of them are arguments of tasks */
+    uint64_t committed;                       /* records of all kinds in its buffers... */
+    uint64_t committed_arguments;             /* ...and arguments of tasks */
+    uint64_t has_ended;                       /* 1 when the thread has flushed */
+    uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
+} gbx_dump_counts;
+
+/*
+ * A lane. The device keeps all that it writes here in private memory, too, and writes it again when
+ * it waits and at the end of its thread, in case a kernel overwrote it; so does the host. Buffers
+ * are used in order: the host gives them back in the order in which it got them, and only counts
+ * them. The device does not read free_slots.
+ */
 typedef struct gbx_dump_lane {
     gbx_spsc_ring free;  /* host to device: numbers of buffers */
     gbx_spsc_ring ready; /* device to host: gbx_dump_item */
     uint64_t free_slots[GBX_MAX_DUMP_BUFFERS];
     uint64_t ready_slots[GBX_MAX_DUMP_BUFFERS];
-    /* For each ready buffer: the low half of the hash of its lines, and where its payload ends in
-     * the arena, so that the room can be given back even if a kernel wrote over the lines. */
+    /* For each ready buffer: gbx_dump_check of its lines, and where its payload ends in the arena,
+     * so that the room can be given back even if a kernel wrote over the lines. */
     uint64_t ready_checks[GBX_MAX_DUMP_BUFFERS];
     uint64_t ready_ends[GBX_MAX_DUMP_BUFFERS];
     /* Device: the buffer it is filling, or GBX_DUMP_NO_ITEM, for the host to find if the chip
      * dies. */
     _Alignas(64) _Atomic uint64_t open_item;
-    /* Device, with each buffer it hands over and at the end of the thread... */
-    uint64_t stall_ns;
-    uint64_t longest_capture_ns;
-    uint64_t lost[GBX_DUMP_CAUSES]; /* records, by cause */
-    uint64_t committed;             /* records of all kinds in buffers that were handed over */
-    /* ...and this only at the end. */
-    uint64_t has_ended; /* 1 when the thread has flushed */
-    uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
+    _Atomic uint64_t open_check; /* of its lines; may belong to a later open_item */
+    /* Device, with each buffer it hands over and at the end of the thread. */
+    gbx_dump_counts counts;
+    uint64_t counts_check; /* gbx_dump_check of them */
     /* Host: positions below it are free again. */
     _Alignas(64) _Atomic uint64_t arena_head;
 } gbx_dump_lane;
@@ -134,6 +149,21 @@ static_assert(offsetof(gbx_dump_lane, free_slots) == 512, "layout shared by host
 static_assert(offsetof(gbx_dump_lane, open_item) == 2560, "layout shared by host and device");
 static_assert(offsetof(gbx_dump_lane, arena_head) == 2944, "layout shared by host and device");
 static_assert(sizeof(gbx_dump_lane) == 3072, "layout shared by host and device");
+
+/* Continues a check over more words. It finds damage by kernels, not by an adversary. */
+static inline uint64_t gbx_dump_check(uint64_t check, const void *from, size_t bytes) {
+    const uint64_t *words = from;
+    for (size_t i = 0; i < bytes / sizeof *words; ++i) {
+        check = (check ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        check ^= check >> 29;
+    }
+    return check;
+}
+
+/* What the check of the lines of a buffer begins with. */
+static inline uint64_t gbx_dump_check_of_turn(uint32_t turn) {
+    return turn * UINT64_C(0xc2b2ae3d27d4eb4f) + 1;
+}
 
 /* --- records: one or more lines in a buffer, never across its end --- */
 
@@ -193,12 +223,21 @@ typedef struct gbx_dump_record {
 } gbx_dump_record;
 static_assert(sizeof(gbx_dump_record) == 24, "layout shared by host and device");
 
+/* Whether it is one of those that its task announces: an argument, recorded or skipped. */
+static inline bool gbx_dump_is_argument(uint32_t kind, uint32_t arg_index) {
+    return kind == GBX_DUMP_TENSOR || kind == GBX_DUMP_SCALAR ||
+           (kind == GBX_DUMP_SKIPPED && arg_index != GBX_ARG_NONE);
+}
+
 typedef struct gbx_dump_task {
     gbx_dump_record head;
     uint32_t func_ids[GBX_SUBTASK_COUNT];
     uint32_t block_num;
     uint64_t predecessor_count;
-    uint64_t reserved[2];
+    uint32_t
+        announced_before; /* arguments that are recorded or skipped before it is dispatched... */
+    uint32_t announced_after; /* ...and after it has completed */
+    uint64_t reserved;
 } gbx_dump_task;
 static_assert(sizeof(gbx_dump_task) == 64, "layout shared by host and device");
 
@@ -297,7 +336,8 @@ typedef struct gbx_dump_loss {
     gbx_dump_record head; /* of the first lost record */
     uint64_t cause;       /* gbx_loss_cause, below GBX_DUMP_CAUSES */
     uint64_t count;
-    uint64_t reserved[3];
+    uint64_t argument_count; /* how many of them gbx_dump_is_argument */
+    uint64_t reserved[2];
 } gbx_dump_loss;
 static_assert(sizeof(gbx_dump_loss) == 64, "layout shared by host and device");
 

@@ -115,7 +115,7 @@ void gbx_write_arguments(const gbx_args *args, gbx_task_arguments *arguments) {
     arguments->tensor_count = tensor_count;
     arguments->is_described = 1;
     arguments->reserved = 0;
-    arguments->reserved_too = 0;
+    arguments->misdescribed_words = 0;
     arguments->dumped_words = marked_words(args);
     gbx_tensor *tensors = gbx_task_arguments_tensors(arguments);
     for (uint32_t i = 0; i < tensor_count; ++i) {

@@ -66,18 +66,44 @@ uint64_t gbx_graph_get_tensor_data(gbx_orchestration *orchestration, const gbx_t
 
 /* --- memory --- */
 
+/* Rounds a size up; false, with an error, when too little is left between buffers and arguments. */
+static inline bool fits_storage(gbx_graph *graph, uint64_t bytes, uint64_t *out_rounded) {
+    uint64_t left = graph->storage_end - graph->storage_used;
+    *out_rounded = (bytes + 63) & ~UINT64_C(63);
+    if (*out_rounded >= bytes && *out_rounded <= left)
+        return true;
+    gbx_graph_fail(graph, GBX_GRAPH_NO_MEMORY, graph->task_count, GBX_NO_KERNEL, (int64_t)bytes,
+                   (int64_t)left);
+    return false;
+}
+
 uint64_t gbx_graph_take_storage(gbx_graph *graph, uint64_t bytes) {
-    const gbx_graph_launch *launch = graph->launch;
-    uint64_t left = launch->storage_bytes - graph->storage_used;
-    uint64_t rounded = (bytes + 63) & ~UINT64_C(63);
-    if (rounded < bytes || rounded > left) {
-        gbx_graph_fail(graph, GBX_GRAPH_NO_MEMORY, graph->task_count, GBX_NO_KERNEL, (int64_t)bytes,
-                       (int64_t)left);
+    uint64_t rounded;
+    if (!fits_storage(graph, bytes, &rounded))
         return 0;
-    }
-    uint64_t address = launch->storage + graph->storage_used + graph->spare_used;
+    uint64_t address = graph->launch->storage + graph->storage_used + graph->spare_used;
     graph->storage_used += rounded;
     return address;
+}
+
+uint64_t gbx_graph_take_arguments(gbx_graph *graph, uint64_t bytes) {
+    uint64_t rounded;
+    if (!fits_storage(graph, bytes, &rounded))
+        return 0;
+    graph->storage_end -= rounded;
+    return graph->launch->storage + graph->launch->storage_spare_bytes + graph->storage_end;
+}
+
+const gbx_task_arguments *gbx_graph_write_both(const gbx_graph *graph, const gbx_args *args,
+                                               gbx_task_arguments *shown) {
+    uint64_t address = (uint64_t)(uintptr_t)shown;
+    gbx_task_arguments *kept = gbx_graph_kept(graph, address);
+    uint64_t distance = address - (uint64_t)(uintptr_t)kept;
+    gbx_write_arguments(args, kept);
+    for (uint32_t i = 0; i < kept->tensor_count; ++i)
+        kept->words[i] += distance; /* the kernel reads the tensors in global memory */
+    memcpy(shown, kept, gbx_task_arguments_bytes(kept->word_count, kept->tensor_count));
+    return kept;
 }
 
 void gbx_graph_guard(gbx_graph *graph, gbx_probe_buffer *buffer) {
@@ -131,6 +157,9 @@ static void free_memory(gbx_graph *graph) {
         munmap(graph->probe_state, graph->probe_state_bytes);
     graph->probe_state = NULL;
     graph->probe = NULL;
+    if (graph->kept)
+        munmap(graph->kept, graph->kept_bytes);
+    graph->kept = NULL;
     graph->findings = NULL;
     if (graph->object)
         dlclose(graph->object);
@@ -189,6 +218,9 @@ static gbx_code attach_probe(gbx_graph *graph) {
                                  .thread_count = device->boot.aicpu_threads,
                                  .gm_base = device->boot.gm_base,
                                  .gm_bytes = device->boot.gm_bytes,
+                                 .shown = graph->launch->storage,
+                                 .shown_bytes = graph->launch->storage_bytes +
+                                                graph->launch->storage_spare_bytes,
                                  .ring = ring_host,
                                  .show_life = show_life,
                                  .stop = stop_run,
@@ -197,6 +229,10 @@ static gbx_code attach_probe(gbx_graph *graph) {
     graph->probe_state = map_memory(graph, graph->probe_state_bytes);
     if (!graph->probe_state)
         return GBX_EXHAUSTED;
+    graph->kept_bytes = request.shown_bytes;
+    if (graph->kept_bytes && !(graph->kept = map_memory(graph, graph->kept_bytes)))
+        return GBX_EXHAUSTED;
+    request.kept = graph->kept;
     graph->probe = graph->probe_source->attach(graph->probe_state, &request);
     graph->findings = request.findings;
     return graph->probe ? GBX_OK : GBX_INTERNAL;
@@ -311,10 +347,10 @@ static gbx_code start(gbx_device *device, const void *payload, uint64_t bytes) {
     graph->device = device;
     graph->launch = payload;
     graph->builder = gbx_runtime_builder(device->launch.entry);
-    graph->orchestration.ops = graph->builder->ops;
     graph->error.kind = GBX_GRAPH_OK;
     atomic_store_explicit(&graph->has_error, false, memory_order_relaxed);
     graph->task_count = graph->storage_used = graph->spare_used = graph->zone_end = 0;
+    graph->storage_end = graph->launch->storage_bytes & ~UINT64_C(63);
     graph->buffer_count = 0;
     atomic_store_explicit(&graph->warnings.total, 0, memory_order_relaxed);
     atomic_store_explicit(&graph->warnings.kept, 0, memory_order_relaxed);
@@ -327,6 +363,7 @@ static gbx_code start(gbx_device *device, const void *payload, uint64_t bytes) {
         code = load_orchestration(graph);
     if (code != GBX_OK)
         return code;
+    graph->orchestration.ops = graph->probe ? graph->builder->probed_ops : graph->builder->ops;
     graph->builder->begin(graph);
     if (!graph->builder->build) {
         gbx_orchestrator_call(device);

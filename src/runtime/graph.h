@@ -8,13 +8,18 @@
 #include "runtime/check_signature.h"
 #include "sched/sched.h"
 
+/* How far descriptions in global memory lie from all tensors: a kernel that runs past a tensor by
+ * less does not reach them. */
+enum { GBX_APART_BYTES = 64 << 10 };
+
 /* What the host launches a graph with. All addresses lie in global memory. */
 typedef struct gbx_graph_launch {
     gbx_global_context global;
-    uint64_t storage; /* memory for arguments of tasks, and what the graph allocates */
+    uint64_t storage; /* memory for arguments of tasks, and what the graph allocates; apart from
+                         all other memory */
     uint64_t storage_bytes;
     uint64_t storage_spare_bytes; /* more behind them, for zones */
-    uint64_t heap; /* tensormap_and_ringbuffer */
+    uint64_t heap;                /* tensormap_and_ringbuffer */
     uint64_t heap_bytes;
     uint64_t heap_spare_bytes; /* the same */
     uint64_t tasks; /* host_build_graph: gbx_host_task[task_count], uint32_t[edge_count] */
@@ -55,6 +60,9 @@ typedef struct gbx_builder {
      * of glassbox could cause that. */
     void (*diagnose)(gbx_graph *graph);
     const gbx_orchestration_ops *ops;
+    /* The same with a probe, where private copies of arguments are kept: two tables, so that a run
+     * without a probe does not even ask. */
+    const gbx_orchestration_ops *probed_ops;
 } gbx_builder;
 
 struct gbx_graph {
@@ -73,13 +81,19 @@ struct gbx_graph {
     uint64_t memory_bytes;
     const gbx_probe *probe;           /* NULL: neither dump nor guard */
     const gbx_finding_sink *findings; /* NULL: the same */
-    void *probe_state;                /* freed as `memory` is */
+    void *kept; /* with a probe: private copies of arguments, at the offsets they have in
+                   launch->storage; freed as `memory` is */
+    uint64_t kept_bytes;
+    void *probe_state; /* freed as `memory` is */
     uint64_t probe_state_bytes;
-    void *object;           /* of the orchestration; freed as `memory` is */
+    void *object; /* of the orchestration; freed as `memory` is */
     gbx_orchestrate_function orchestrate;
-    uint64_t task_count;        /* tasks that the builder has made */
-    uint64_t storage_used;      /* of launch->storage, where it is not a ring */
-    uint64_t spare_used;        /* of its spare bytes: everything later lies so much further on */
+    uint64_t task_count; /* tasks that the builder has made */
+    /* Of launch->storage, where it is not a ring: buffers from its start, arguments from its end,
+     * so that a kernel which runs past a buffer does not reach arguments. */
+    uint64_t storage_used;
+    uint64_t storage_end;
+    uint64_t spare_used;        /* of its spare bytes: later buffers lie so much further on */
     uint64_t zone_end;          /* address behind the last zone in it */
     uint32_t buffer_count;      /* that the builder has allocated */
     _Atomic uint64_t heartbeat; /* builder: calls of the orchestration */
@@ -131,6 +145,33 @@ static inline bool gbx_graph_check_task(gbx_graph *graph, const gbx_task_kernels
  * left. */
 uint64_t gbx_graph_take_storage(gbx_graph *graph, uint64_t bytes);
 
+/* The same for arguments of tasks, from the end of the storage. */
+uint64_t gbx_graph_take_arguments(gbx_graph *graph, uint64_t bytes);
+
+/* The private copy of arguments in the storage; only with a probe. */
+static inline gbx_task_arguments *gbx_graph_kept(const gbx_graph *graph, uint64_t shown) {
+    return (gbx_task_arguments *)((char *)graph->kept + (shown - graph->launch->storage));
+}
+
+/* Writes the arguments of a task to its private copy, then to `shown` in the storage. */
+const gbx_task_arguments *gbx_graph_write_both(const gbx_graph *graph, const gbx_args *args,
+                                               gbx_task_arguments *shown);
+
+/* Writes the arguments of a task to the storage at `shown` and, with a probe, its private copy;
+ * prepares the task with them. */
+static inline __attribute__((always_inline)) void
+gbx_graph_prepare(const gbx_graph *graph, gbx_sched_task *task, uint64_t id,
+                  const gbx_task_kernels *kernels, const gbx_args *args, uint64_t shown,
+                  bool is_probed) {
+    gbx_task_arguments *arguments = (gbx_task_arguments *)(uintptr_t)shown;
+    if (is_probed) {
+        task->right_at = graph->findings ? graph->findings->moment(graph->findings->context) : 0;
+        gbx_sched_prepare(task, id, kernels, gbx_graph_write_both(graph, args, arguments));
+        return;
+    }
+    gbx_write_arguments(args, arguments);
+    gbx_sched_prepare(task, id, kernels, arguments);
+}
 /* The same for a buffer of kernels: where there is a guard, it has zones and is poisoned. */
 uint64_t gbx_graph_take_buffer(gbx_graph *graph, uint64_t bytes);
 

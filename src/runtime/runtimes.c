@@ -189,8 +189,10 @@ static void conclude(const gbx_runtime_request *request, const gbx_graph_launch 
 static gbx_status run_with(const gbx_runtime_request *request, gbx_graph_launch *launch,
                            holdings *held, gbx_call_result *out_result) {
     GBX_TRY(put_tensors(request, launch, held));
-    gbx_status status = take_region(request, held, launch->storage_bytes,
-                                    &launch->storage_spare_bytes, &launch->storage);
+    gbx_status status =
+        take_region(request, held, launch->storage_bytes + 2 * (uint64_t)GBX_APART_BYTES,
+                    &launch->storage_spare_bytes, &launch->storage);
+    launch->storage += GBX_APART_BYTES;
     if (!status && launch->heap_bytes)
         status = take_region(request, held, launch->heap_bytes, &launch->heap_spare_bytes,
                              &launch->heap);

@@ -76,6 +76,11 @@ typedef struct gbx_probe_request {
     uint32_t thread_count;
     uint64_t gm_base;
     uint64_t gm_bytes;
+    /* The copies of all arguments in global memory lie in the `shown_bytes` from `shown`; the
+     * private copies, which tasks point to, at the same offsets from `kept`. */
+    uint64_t shown;
+    uint64_t shown_bytes;
+    const void *kept;
     /* Any thread. `ring` rings the host's doorbell. `show_life` shows the host that the chip is
      * alive, during a long call that may run on the thread which otherwise does that. */
     void (*ring)(void *context);

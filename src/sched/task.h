@@ -23,9 +23,12 @@ static_assert(GBX_DTYPE_COUNT <= GBX_WORD_DTYPE + 1,
               "a dtype fits a word's kind and a 32-bit mask");
 
 /*
- * The arguments of a task, in global memory; written by the builder before the task can run. The
- * words follow directly, and the tensors at the next multiple of 64 bytes, in the order of the
- * words that are tensors. The scheduler copies the words and reads nothing else here.
+ * The arguments of a task; written by the builder before the task can run. The words follow
+ * directly, and the tensors at the next multiple of 64 bytes, in the order of the words that are
+ * tensors. Kernels read the tensors in global memory. With a probe there is a second copy in
+ * private memory, with the same words: scheduler and probe read only that one, because a kernel can
+ * overwrite global memory. Without a probe there is one copy, of which the scheduler reads the
+ * words.
  */
 typedef struct gbx_task_arguments {
     uint32_t word_count;
@@ -33,7 +36,9 @@ typedef struct gbx_task_arguments {
     uint32_t is_described; /* 0: which words are tensors is unknown */
     uint32_t reserved;
     uint64_t dumped_words; /* a bit for each word that the orchestration marked for the dump */
-    uint64_t reserved_too;
+    uint64_t
+        misdescribed_words; /* private copy: a bit for each tensor word that did not lead to its
+                               description when the graph was built; there is nothing to dump */
     uint8_t kinds[GBX_MAX_WORDS]; /* of each word, as above */
     uint64_t words[];
 } gbx_task_arguments;
@@ -93,9 +98,12 @@ struct gbx_sched_task {
     /* One for the words, where they fit. */
     _Alignas(64) uint64_t inline_words[GBX_INLINE_WORDS];
     /* The rest is for probes and builders. */
-    _Alignas(64) const gbx_task_arguments *arguments;
-    gbx_sched_edge *inputs; /* the edges to its predecessors; builder */
-    uint64_t storage[4];    /* for the builder */
+    _Alignas(64) const gbx_task_arguments *arguments; /* with a probe: the private copy */
+    gbx_sched_edge *inputs;                           /* the edges to its predecessors; builder */
+    uint64_t storage[4];                              /* for the builder */
+    /* With a probe: a moment (gbx_finding_sink) at which its arguments in global memory were right.
+     * The builder, then the probe. */
+    uint64_t right_at;
 };
 _Static_assert(sizeof(gbx_sched_task) == 192, "a task is three cache lines");
 

@@ -32,6 +32,7 @@ struct gbx_reader {
     gbx_run_info run;
     gbx_record_end *end;        /* with its text, zero terminated; NULL for none */
     gbx_record_outcome outcome; /* from END; `ending` is 0 when it has none */
+    gbx_record_sums sums;       /* the same with `state` */
     gbx_record_index index;
     gbx_record_index lists[GBX_LIST_COUNT];
     gbx_journal_block block; /* the one that gbx_reader_next is in */
@@ -154,6 +155,8 @@ static gbx_status take_end(gbx_reader *reader, const gbx_record_end *record) {
     const uint64_t *tail = gbx_record_tail(&record->head, &tail_words);
     if (tail_words >= sizeof reader->outcome / 8)
         memcpy(&reader->outcome, tail, sizeof reader->outcome);
+    if (tail_words >= (sizeof reader->outcome + sizeof reader->sums) / 8)
+        memcpy(&reader->sums, tail + sizeof reader->outcome / 8, sizeof reader->sums);
     ((char *)(reader->end + 1))[record->bytes] = '\0'; /* may overwrite the start of the tail */
     return NULL;
 }
@@ -405,6 +408,10 @@ const char *gbx_reader_end_text(const gbx_reader *reader) {
 
 const gbx_record_outcome *gbx_reader_outcome(const gbx_reader *reader) {
     return reader->outcome.ending ? &reader->outcome : NULL;
+}
+
+const gbx_record_sums *gbx_reader_sums(const gbx_reader *reader) {
+    return reader->sums.state == GBX_SUMS_EXACT ? &reader->sums : NULL;
 }
 
 gbx_run_ending gbx_reader_ending(const gbx_reader *reader) {

@@ -130,6 +130,10 @@ const char *gbx_reader_end_text(const gbx_reader *reader); /* "" when there is n
  * tools) or is missing. */
 const gbx_record_outcome *gbx_reader_outcome(const gbx_reader *reader);
 
+/* How many arguments the tasks announced; NULL when END does not record it (older dumps, other
+ * tools), when the chip could not say, or without END. */
+const gbx_record_sums *gbx_reader_sums(const gbx_reader *reader);
+
 /* Only how it ended, which is known for older dumps, too. GBX_ENDING_UNKNOWN without END. */
 gbx_run_ending gbx_reader_ending(const gbx_reader *reader);
 bool gbx_reader_has_ended_well(const gbx_reader *reader);

@@ -28,6 +28,7 @@ struct gbx_store {
     bool has_tensors;
     bool has_args;
     bool is_finished;
+    gbx_record_sums sums;
     gbx_payload payload;
     gbx_journal_writer journal;
     gbx_dedup dedup;
@@ -266,7 +267,8 @@ void gbx_store_begin_last(gbx_store *store) {
 /* If it fails, the sync of the journal reports it. */
 static void append_end(gbx_store *store, const gbx_record_end *end, const char *text,
                        const gbx_record_outcome *outcome, bool is_durable) {
-    const size_t tail_bytes = outcome ? sizeof *outcome : 0;
+    const gbx_record_sums *sums = &store->sums;
+    const size_t tail_bytes = outcome ? sizeof *outcome + sizeof *sums : 0;
     size_t bytes = text ? strlen(text) : 0;
     if (bytes > GBX_BLOCK_MAX_BYTES - sizeof *end - tail_bytes)
         bytes = GBX_BLOCK_MAX_BYTES - sizeof *end - tail_bytes;
@@ -285,6 +287,8 @@ static void append_end(gbx_store *store, const gbx_record_end *end, const char *
         memcpy(record + 1, text, bytes);
     if (outcome)
         memcpy((uint64_t *)(void *)record + text_end, outcome, sizeof *outcome);
+    if (outcome)
+        memcpy((uint64_t *)(void *)record + text_end + sizeof *outcome / 8, sums, sizeof *sums);
 }
 
 /* Ignores a directory that cannot be opened or synced on this file system. */
@@ -313,6 +317,10 @@ static gbx_status write_manifests(gbx_store *store) {
                                   gbx_status_message(status), store->folder, store->directory);
     gbx_status_free(status);
     return lasting;
+}
+
+void gbx_store_set_sums(gbx_store *store, const gbx_record_sums *sums) {
+    store->sums = *sums;
 }
 
 gbx_status gbx_store_finish(gbx_store *store, const gbx_record_end *end, const char *status_text,

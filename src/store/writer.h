@@ -95,6 +95,9 @@ void gbx_store_begin_last(gbx_store *store);
 
 /* --- the end --- */
 
+/* What END says of announced arguments; else, that it is unknown. */
+void gbx_store_set_sums(gbx_store *store, const gbx_record_sums *sums);
+
 /*
  * Writes the END record, makes all bytes durable, then writes the manifests (each a temporary file,
  * synced and renamed). The caller fills `end->head` except type and words; `end->bytes` is ignored.

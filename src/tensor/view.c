@@ -238,3 +238,10 @@ void gbx_tensor_extent(const gbx_tensor *tensor, int64_t *out_first_byte, int64_
     *out_first_byte = 0;
     *out_end_byte = 0;
 }
+
+bool gbx_tensor_is_alike(const gbx_tensor *a, const gbx_tensor *b) {
+    size_t dims_bytes = (a->ndims <= GBX_MAX_DIMS ? a->ndims : GBX_MAX_DIMS) * sizeof a->shape[0];
+    return a->data == b->data && a->dtype == b->dtype && a->ndims == b->ndims &&
+           a->start_offset == b->start_offset && !memcmp(a->shape, b->shape, dims_bytes) &&
+           !memcmp(a->strides, b->strides, dims_bytes);
+}

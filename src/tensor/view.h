@@ -16,4 +16,7 @@ bool gbx_tensor_is_valid(const gbx_tensor *tensor, int64_t *out_first_byte, int6
 enum { GBX_SHAPE_BYTES = GBX_MAX_DIMS * 22 + 3 };
 void gbx_shape_write(const gbx_tensor *tensor, char out_text[GBX_SHAPE_BYTES]);
 
+/* Whether both describe the same elements of the same buffer. */
+bool gbx_tensor_is_alike(const gbx_tensor *a, const gbx_tensor *b);
+
 #endif

@@ -78,6 +78,42 @@ static void damage_open_buffers(const uint64_t *args, const damage *how) {
     }
 }
 
+static uint64_t next_random(uint64_t *state) {
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return *state >> 20;
+}
+
+/* 4 KiB of any part of global memory that is used, and sometimes of the rest. */
+static void damage_page(const uint64_t *args, const damage *how) {
+    const gbx_global_context *global = gbx_global(args);
+    const uint64_t *setup = find_setup(global);
+    uint64_t random = how->value * 7919 + 1, bytes = how->count * 8;
+    next_random(&random);
+    struct {
+        uint64_t first, bytes;
+    } parts[] = {
+        {global->gm_base, 1 << 20},
+        {global->gm_base, global->gm_bytes},
+        {args[1] - (64 << 10), 128 << 10}, /* arguments and descriptions */
+        {(uint64_t)(uintptr_t)setup, setup[LANES_WORD] - (uint64_t)(uintptr_t)setup},
+        {setup[LANES_WORD], setup[BUFFERS_WORD] - setup[LANES_WORD]},
+        {setup[BUFFERS_WORD], BUFFER_WORDS * 8},
+        {setup[BUFFERS_WORD], setup[ARENAS_WORD] - setup[BUFFERS_WORD]},
+        {setup[ARENAS_WORD], 64 << 10},
+        {gbx_arg_tensor(args, 1)->data - (16 << 10), 32 << 10},
+    };
+    uint64_t part = next_random(&random) % (sizeof parts / sizeof parts[0]);
+    uint64_t first = parts[part].first + next_random(&random) % parts[part].bytes / 8 * 8;
+    if (first < global->gm_base)
+        first = global->gm_base;
+    if (first > global->gm_base + global->gm_bytes - bytes)
+        first = global->gm_base + global->gm_bytes - bytes;
+    for (uint64_t i = 0; i < how->count; ++i) {
+        uint64_t word = next_random(&random);
+        ((volatile uint64_t *)(uintptr_t)first)[i] = how->way == DAMAGE_SET ? 0 : word << 20 ^ word;
+    }
+}
+
 static void do_damage(const uint64_t *args, const damage *how) {
     const uint64_t *setup = find_setup(gbx_global(args));
     uint64_t start = start_of(args, setup, how->part) + how->offset;
@@ -99,6 +135,8 @@ void kernel_entry(const uint64_t *args) {
         ++bytes[i];
     if (how.part == DAMAGE_OPEN_BUFFERS)
         damage_open_buffers(args, &how);
+    else if (how.part == DAMAGE_PAGE)
+        damage_page(args, &how);
     else if (how.part != DAMAGE_NOTHING)
         do_damage(args, &how);
 }

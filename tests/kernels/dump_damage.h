@@ -12,7 +12,8 @@ typedef enum damage_part {
     DAMAGE_ARENAS,
     DAMAGE_OPEN_BUFFERS, /* the buffer of each lane that the device is filling */
     DAMAGE_DESCRIPTION,  /* of the task's own argument 1 */
-    DAMAGE_ANYWHERE      /* random words among the first `step` of global memory */
+    DAMAGE_ANYWHERE,     /* random words among the first `step` of global memory */
+    DAMAGE_PAGE          /* all of 4 KiB somewhere: `value` is the seed, `count` the words */
 } damage_part;
 
 typedef enum damage_way { DAMAGE_SET, DAMAGE_FLIP, DAMAGE_ADD, DAMAGE_RANDOM } damage_way;

@@ -215,7 +215,7 @@ void gbx_capture_tensor(gbx_lane *lane, const gbx_dump_record *head, const gbx_t
     c.hash = (gbx_hash128){0};
     c.is_hash_known = false;
     if (!is_sound(lane, &seen)) {
-        gbx_lane_lose(lane, head, GBX_LOSS_CORRUPT);
+        gbx_lane_lose(lane, GBX_DUMP_TENSOR, head, GBX_LOSS_CORRUPT);
         return;
     }
     describe(&c, wish);
@@ -237,7 +237,7 @@ void gbx_capture_tensor(gbx_lane *lane, const gbx_dump_record *head, const gbx_t
             c.hash = gbx_hash_end(&c.hashing);
         record(&c);
     } else {
-        gbx_lane_lose(lane, head, GBX_LOSS_STALL);
+        gbx_lane_lose(lane, GBX_DUMP_TENSOR, head, GBX_LOSS_STALL);
     }
     if (is_timed)
         gbx_lane_note_duration(lane, gbx_clock_ns() - start_ns);

@@ -2,7 +2,6 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "dump/device/writer.h"
 
 /* Records do not stay with the device for longer than this while tasks go on. */
@@ -11,31 +10,68 @@
 /* --- metadata --- */
 
 static void *next_line(const gbx_lane *lane) {
-    return lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES;
+    return lane->mine + (size_t)lane->used * GBX_DUMP_LINE_BYTES;
 }
 
 static bool has_buffer(gbx_lane *lane) {
-    uint64_t number;
+    uint32_t buffer_count = lane->writer->setup.buffer_count;
     if (lane->lines)
         return true;
-    /* Numbers come through global memory, which kernels can overwrite. */
-    if (!gbx_spsc_try_pop(&lane->shared->free, lane->shared->free_slots,
-                          lane->writer->setup.buffer_count, &number) ||
-        number >= lane->writer->setup.buffer_count)
+    /* Acquire pairs with the host's release: it has read the lines. A count that it cannot have
+     * reached was overwritten. It begins with all buffers. */
+    uint64_t given =
+        atomic_load_explicit(&lane->shared->free.tail, memory_order_acquire) - buffer_count;
+    if (given > lane->given_back && given <= lane->handed_over)
+        lane->given_back = given;
+    if (lane->turn - lane->given_back >= buffer_count)
         return false;
-    lane->buffer = (uint32_t)number;
-    lane->lines = lane->buffers + number * GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_BYTES;
+    lane->buffer = lane->turn % buffer_count;
+    lane->lines =
+        lane->buffers + (size_t)lane->buffer * GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_BYTES;
     lane->used = 0;
-    ++lane->turn;
+    lane->check = gbx_dump_check_of_turn(++lane->turn);
     return true;
 }
 
 static void show_open(gbx_lane *lane) {
     uint64_t item =
         lane->lines ? gbx_dump_item(lane->buffer, lane->used, lane->turn) : GBX_DUMP_NO_ITEM;
+    atomic_store_explicit(&lane->shared->open_check, lane->check, memory_order_relaxed);
     /* Release: the lines are there before they are counted, also for a host that reads what a dead
      * chip left. */
     atomic_store_explicit(&lane->shared->open_item, item, memory_order_release);
+}
+
+/* With each buffer, so that they are known even if the chip dies. */
+static void show_counts(gbx_lane *lane) {
+    lane->shared->counts = lane->counts;
+    lane->shared->counts_check = gbx_dump_check(0, &lane->counts, sizeof lane->counts);
+}
+
+static void restore_words(uint64_t *shared, const uint64_t *own, uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i)
+        if (shared[i] != own[i])
+            shared[i] = own[i];
+}
+
+void gbx_lane_restore(gbx_lane *lane) {
+    gbx_dump_lane *shared = lane->shared;
+    uint64_t count = lane->writer->setup.buffer_count;
+    if (lane->handed_over < count)
+        count = lane->handed_over;
+    restore_words(shared->ready_slots, lane->ready_slots, count);
+    restore_words(shared->ready_checks, lane->ready_checks, count);
+    restore_words(shared->ready_ends, lane->ready_ends, count);
+    if (atomic_load_explicit(&shared->ready.tail, memory_order_relaxed) != lane->handed_over)
+        atomic_store_explicit(&shared->ready.tail, lane->handed_over, memory_order_release);
+    show_open(lane);
+}
+
+/* Lines that a kernel overwrote since they were committed are written again. */
+static void restore_lines(const gbx_lane *lane) {
+    size_t bytes = (size_t)lane->used * GBX_DUMP_LINE_BYTES;
+    if (memcmp(lane->lines, lane->mine, bytes) != 0)
+        memcpy(lane->lines, lane->mine, bytes);
 }
 
 void gbx_lane_publish(gbx_lane *lane) {
@@ -45,21 +81,18 @@ void gbx_lane_publish(gbx_lane *lane) {
         lane->most_used = used;
     lane->published = lane->tail;
     lane->published_ns = lane->hook_ns;
-    /* The counts with each buffer, so that they are known even if the chip dies. */
-    shared->stall_ns = lane->stall_ns;
-    shared->longest_capture_ns = lane->longest_capture_ns;
-    memcpy(shared->lost, lane->lost, sizeof shared->lost);
-    shared->committed = lane->committed;
+    show_counts(lane);
     if (!lane->lines || lane->used == 0)
         return;
-    uint64_t tail = atomic_load_explicit(&shared->ready.tail, memory_order_relaxed);
-    uint64_t cell = tail % lane->writer->setup.buffer_count;
-    shared->ready_checks[cell] =
-        gbx_hash_bytes(lane->lines, (size_t)lane->used * GBX_DUMP_LINE_BYTES).low;
-    shared->ready_ends[cell] = lane->tail;
-    /* The queue has as many cells as there are buffers: it is never full. */
-    gbx_spsc_try_push(&shared->ready, shared->ready_slots, lane->writer->setup.buffer_count,
-                      gbx_dump_item(lane->buffer, lane->used, lane->turn));
+    restore_lines(lane);
+    uint64_t cell = lane->handed_over % lane->writer->setup.buffer_count;
+    shared->ready_checks[cell] = lane->ready_checks[cell] = lane->check;
+    shared->ready_ends[cell] = lane->ready_ends[cell] = lane->tail;
+    shared->ready_slots[cell] = lane->ready_slots[cell] =
+        gbx_dump_item(lane->buffer, lane->used, lane->turn);
+    /* Release: the host finds the lines, and the cells filled in. The queue has as many cells as
+     * there are buffers: it is never full. */
+    atomic_store_explicit(&shared->ready.tail, ++lane->handed_over, memory_order_release);
     lane->lines = NULL;
     show_open(lane);
 }
@@ -76,11 +109,13 @@ static void record_losses(gbx_lane *lane) {
     while (recorded < lane->loss_count && lane->lines && lane->used < GBX_DUMP_BUFFER_LINES) {
         const gbx_writer_loss *loss = &lane->losses[recorded++];
         gbx_dump_loss *line = next_line(lane);
-        *line = (gbx_dump_loss){.head = loss->first, .cause = loss->cause, .count = loss->count};
+        *line = (gbx_dump_loss){.head = loss->first,
+                                .cause = loss->cause,
+                                .count = loss->count,
+                                .argument_count = loss->argument_count};
         line->head.kind = GBX_DUMP_LOSS;
         line->head.lines = 1;
-        ++lane->used;
-        ++lane->committed;
+        gbx_lane_commit(lane);
     }
     lane->loss_count -= recorded;
     memmove(lane->losses, lane->losses + recorded, lane->loss_count * sizeof lane->losses[0]);
@@ -92,7 +127,7 @@ void *gbx_lane_begin(gbx_lane *lane, gbx_dump_kind kind, uint32_t words,
     gbx_dump_record *record = take_lines(lane, count + lane->loss_count);
     if (!record) {
         if (kind != GBX_DUMP_PIECE) /* its tensor is what is lost */
-            gbx_lane_lose(lane, head, GBX_LOSS_STALL);
+            gbx_lane_lose(lane, kind, head, GBX_LOSS_STALL);
         return NULL;
     }
     if (lane->loss_count) {
@@ -108,8 +143,12 @@ void *gbx_lane_begin(gbx_lane *lane, gbx_dump_kind kind, uint32_t words,
 
 void gbx_lane_commit(gbx_lane *lane) {
     const gbx_dump_record *record = next_line(lane);
+    size_t bytes = (size_t)record->lines * GBX_DUMP_LINE_BYTES;
+    memcpy(lane->lines + (size_t)lane->used * GBX_DUMP_LINE_BYTES, record, bytes);
+    lane->check = gbx_dump_check(lane->check, record, bytes);
     lane->used += record->lines;
-    ++lane->committed;
+    ++lane->counts.committed;
+    lane->counts.committed_arguments += gbx_dump_is_argument(record->kind, record->arg_index);
     show_open(lane);
 }
 
@@ -168,8 +207,11 @@ void gbx_lane_use(gbx_lane *lane, uint64_t position, uint64_t bytes) {
 
 /* --- losses --- */
 
-void gbx_lane_lose(gbx_lane *lane, const gbx_dump_record *head, uint32_t cause) {
-    ++lane->lost[cause];
+void gbx_lane_lose(gbx_lane *lane, gbx_dump_kind kind, const gbx_dump_record *head,
+                   uint32_t cause) {
+    uint32_t argument_count = gbx_dump_is_argument(kind, head->arg_index);
+    ++lane->counts.lost[cause];
+    lane->counts.lost_arguments[cause] += argument_count;
     uint32_t last = lane->loss_count;
     while (last > 0 && lane->losses[last - 1].cause != cause)
         --last;
@@ -178,9 +220,10 @@ void gbx_lane_lose(gbx_lane *lane, const gbx_dump_record *head, uint32_t cause) 
                    known->first.arg_index == head->arg_index;
     if (is_same || (known && lane->loss_count == GBX_WRITER_LOSSES)) {
         ++known->count;
+        known->argument_count += argument_count;
     } else if (lane->loss_count < GBX_WRITER_LOSSES) {
-        lane->losses[lane->loss_count] =
-            (gbx_writer_loss){.first = *head, .cause = cause, .count = 1};
+        lane->losses[lane->loss_count] = (gbx_writer_loss){
+            .first = *head, .cause = cause, .count = 1, .argument_count = argument_count};
         lane->losses[lane->loss_count++].first.time_ns = lane->time_ns;
     }
     /* Else the host finds the difference between the recorded losses and lost[]. */
@@ -240,21 +283,20 @@ void gbx_lane_leave(gbx_lane *lane) {
 }
 
 void gbx_lane_end(gbx_lane *lane) {
-    gbx_dump_lane *shared = lane->shared;
     /* Losses are worth one more wait. */
     lane->is_dropping[GBX_ROOM_LINES] = false;
     if (lane->loss_count && take_lines(lane, lane->loss_count))
         record_losses(lane);
     if (lane->waits.wait_count)
         record_sample(lane, &lane->waits);
-    if (lane->committed) {
+    if (lane->counts.committed) {
         gbx_dump_sample last = {.head.time_ns = lane->time_ns, .used = lane->most_used};
         uint64_t used = gbx_lane_arena_used(lane);
         last.used = used > last.used ? used : last.used;
         record_sample(lane, &last);
     }
+    lane->counts.has_ended = 1;
     gbx_lane_publish(lane);
-    memcpy(shared->filter_hits, lane->filter_hits, sizeof shared->filter_hits);
-    shared->has_ended = 1;
+    gbx_lane_restore(lane);
     atomic_store_explicit(&lane->has_ended, true, memory_order_release);
 }

@@ -3,6 +3,7 @@
 #include "base/checked.h"
 #include "dump/device/probe_source.h"
 #include "dump/device/writer.h"
+#include "tensor/view.h"
 
 /* --- which arguments --- */
 
@@ -25,18 +26,20 @@ static selection select_task(const gbx_lane *lane, const gbx_sched_task *task) {
     return s;
 }
 
-static bool is_selected(gbx_lane *lane, const selection *s, const gbx_dump_candidate *candidate) {
+/* Whether to take an argument; `out_hits`: a bit for each filter that it matches. */
+static bool is_selected(const selection *s, const gbx_dump_candidate *candidate,
+                        uint32_t *out_hits) {
+    *out_hits = 0;
+    if (s->takes_all)
+        return true;
     if (s->setup->filter_count == 0)
         return s->marks >> candidate->arg_index & 1;
-    bool is_match = false;
-    for (uint32_t i = 0; i < s->setup->filter_count; ++i) {
-        if (!(s->filters >> i & 1) ||
-            !gbx_dump_filter_matches_argument(&s->setup->filters[i], candidate))
-            continue;
-        ++lane->filter_hits[i];
-        is_match = true;
+    for (uint32_t left = s->filters; left; left &= left - 1) {
+        uint32_t i = (uint32_t)__builtin_ctz(left);
+        if (gbx_dump_filter_matches_argument(&s->setup->filters[i], candidate))
+            *out_hits |= 1u << i;
     }
-    return is_match;
+    return *out_hits != 0;
 }
 
 /* --- a task's arguments --- */
@@ -44,10 +47,8 @@ static bool is_selected(gbx_lane *lane, const selection *s, const gbx_dump_candi
 /* The signature of a task's kernel; NULL where it has none. */
 static const gbx_dump_signature *signature_of(const gbx_lane *lane, const gbx_sched_task *task,
                                               uint32_t subtask) {
-    const gbx_dump_signature *signatures =
-        (const gbx_dump_signature *)(uintptr_t)lane->writer->setup.signatures;
     uint32_t func_id = task->func_ids[subtask];
-    return func_id < GBX_MAX_KERNELS ? &signatures[func_id] : NULL;
+    return func_id < GBX_MAX_KERNELS ? &lane->writer->signatures[func_id] : NULL;
 }
 
 /* The dtype from the call, else from the first kernel whose signature has it. */
@@ -78,25 +79,10 @@ static bool is_undescribed(uint32_t kind, uint32_t word, uint32_t tensor_count) 
     return kind == 0 && word < tensor_count;
 }
 
-static bool are_alike(const gbx_tensor *a, const gbx_tensor *b) {
-    size_t dims_bytes = (a->ndims <= GBX_MAX_DIMS ? a->ndims : GBX_MAX_DIMS) * sizeof a->shape[0];
-    return a->data == b->data && a->dtype == b->dtype && a->ndims == b->ndims &&
-           a->start_offset == b->start_offset && !memcmp(a->shape, b->shape, dims_bytes) &&
-           !memcmp(a->strides, b->strides, dims_bytes);
-}
-
 /* In global memory. */
 static bool is_inside(const gbx_probe_request *request, uint64_t address, uint64_t bytes) {
     return address >= request->gm_base &&
            gbx_range_is_inside(address - request->gm_base, bytes, request->gm_bytes);
-}
-
-/* The description that the kernel finds at the address in a word; NULL when the word cannot be an
- * address. */
-static const gbx_tensor *described_tensor(const gbx_lane *lane, uint64_t word) {
-    bool is_address = word % _Alignof(gbx_tensor) == 0 &&
-                      is_inside(&lane->writer->request, word, sizeof(gbx_tensor));
-    return is_address ? (const gbx_tensor *)(uintptr_t)word : NULL;
 }
 
 static void skip(gbx_lane *lane, const gbx_sched_task *task, uint32_t arg_index, uint32_t reason) {
@@ -110,22 +96,20 @@ static void skip(gbx_lane *lane, const gbx_sched_task *task, uint32_t arg_index,
     gbx_lane_commit(lane);
 }
 
-/* An inout is captured twice; a kernel may have overwritten its description in between. */
-static void skip_tensor(gbx_lane *lane, const gbx_sched_task *task, const gbx_dump_record *head) {
-    uint64_t key = (task->id << 8 | head->arg_index) + 1;
-    _Atomic uint64_t *cell = &lane->writer->skipped[key % GBX_WRITER_SKIPPED];
-    if (head->stage == GBX_STAGE_AFTER && atomic_load_explicit(cell, memory_order_relaxed) == key)
-        return;
-    atomic_store_explicit(cell, key, memory_order_relaxed);
-    skip(lane, task, head->arg_index, GBX_SKIP_MISMATCH);
-}
-
 /* Lists the tensors of a described task that nobody described. */
 static void skip_undescribed(gbx_lane *lane, const gbx_sched_task *task) {
     uint32_t tensor_count = count_tensors(lane, task);
     for (uint32_t i = 0; i < tensor_count; ++i)
         if (is_undescribed(task->arguments->kinds[i], i, tensor_count))
             skip(lane, task, i, GBX_SKIP_NOT_DESCRIBED);
+}
+
+static uint32_t count_undescribed(const gbx_lane *lane, const gbx_sched_task *task) {
+    uint32_t tensor_count = count_tensors(lane, task);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < tensor_count; ++i)
+        count += is_undescribed(task->arguments->kinds[i], i, tensor_count);
+    return count;
 }
 
 /* A record with only `bits`: SCALAR, or DONE with 0. */
@@ -139,68 +123,129 @@ static void record_bits(gbx_lane *lane, gbx_dump_kind kind, const gbx_dump_recor
     gbx_lane_commit(lane);
 }
 
-static void record_tensor(gbx_lane *lane, const gbx_sched_task *task, gbx_dump_record *head,
-                          const gbx_tensor *tensor, bool is_wanted) {
+/* What becomes of an argument at a stage. */
+typedef enum fate {
+    FATE_NOTHING, /* belongs to the other stage, is not selected, or was never described */
+    FATE_RECORD,
+    FATE_SKIP
+} fate;
+
+/* One argument of a task at a stage. */
+typedef struct argument {
+    fate fate;
+    gbx_dump_record head;
+    const gbx_tensor *tensor; /* NULL: a scalar */
+    bool is_wanted;           /* with its payload, not only its description */
+    uint32_t hits;            /* filters */
+} argument;
+
+/* The arguments of a task, one after the other. */
+typedef struct walk {
+    const gbx_lane *lane;
+    const gbx_sched_task *task;
+    selection selected;
+    bool has_all_metadata;
+    uint32_t tensor_count; /* by the signatures */
+    uint32_t index;
+    uint32_t scalar;
+    const gbx_tensor *tensor;
+} walk;
+
+/* From private memory only: a kernel can overwrite the arguments in global memory. */
+static walk walk_of(const gbx_lane *lane, const gbx_sched_task *task) {
+    uint32_t level = lane->writer->setup.level;
+    return (walk){.lane = lane,
+                  .task = task,
+                  .selected = select_task(lane, task),
+                  .has_all_metadata = level == GBX_DUMP_HYBRID || level == GBX_DUMP_STATS,
+                  .tensor_count = count_tensors(lane, task),
+                  .tensor = gbx_task_arguments_tensors(task->arguments)};
+}
+
+/* An inout that cannot be captured is skipped once. */
+static fate fate_of(const walk *w, const argument *a) {
+    bool is_of_stage =
+        a->head.role != (a->head.stage == GBX_STAGE_BEFORE ? GBX_ROLE_OUTPUT : GBX_ROLE_INPUT);
+    if (!is_of_stage || (!a->is_wanted && !w->has_all_metadata))
+        return FATE_NOTHING;
+    if (!(w->task->arguments->misdescribed_words >> a->head.arg_index & 1))
+        return FATE_RECORD;
+    bool is_second = a->head.role == GBX_ROLE_INOUT && a->head.stage == GBX_STAGE_AFTER;
+    return is_second ? FATE_NOTHING : FATE_SKIP;
+}
+
+/* The next argument at a stage; false when there is none. */
+static bool next_argument(walk *w, uint32_t stage, argument *out) {
+    uint32_t i = w->index++;
+    if (i >= w->task->word_count)
+        return false;
+    uint32_t kind = w->task->arguments->kinds[i];
+    bool is_tensor = kind & GBX_WORD_TENSOR;
+    *out = (argument){.head = {.stage = (uint8_t)stage,
+                               .role = is_tensor ? kind & GBX_WORD_ROLE : GBX_ROLE_INPUT,
+                               .arg_index = (uint8_t)i,
+                               .task = w->task->id},
+                      .tensor = is_tensor ? w->tensor++ : NULL};
+    if (is_undescribed(kind, i, w->tensor_count))
+        return true; /* skip_undescribed lists it */
+    if (!is_tensor)
+        out->head.dtype = scalar_dtype(w->lane, w->task, kind & GBX_WORD_DTYPE, w->scalar++);
+    gbx_dump_candidate candidate = {.arg_index = (uint8_t)i,
+                                    .kind = is_tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR,
+                                    .role = out->head.role,
+                                    .stage = (uint8_t)stage,
+                                    .dtype =
+                                        is_tensor ? (uint8_t)out->tensor->dtype : out->head.dtype};
+    out->is_wanted = is_selected(&w->selected, &candidate, &out->hits);
+    out->fate = fate_of(w, out);
+    return true;
+}
+
+static void record_argument(gbx_lane *lane, const gbx_sched_task *task, const argument *a) {
     const gbx_dump_setup *setup = &lane->writer->setup;
-    uint64_t word = task->words[head->arg_index];
-    bool is_same = word == (uint64_t)(uintptr_t)tensor;
-    if (!is_same) {
-        const gbx_tensor *got = described_tensor(lane, word);
-        is_same = got && are_alike(got, tensor);
-    }
-    if (!is_same) {
-        skip_tensor(lane, task, head);
+    if (!a->tensor) {
+        record_bits(lane, GBX_DUMP_SCALAR, &a->head, task->words[a->head.arg_index]);
         return;
     }
     gbx_capture_wish wish = {
-        .payload = is_wanted && setup->level != GBX_DUMP_STATS,
+        .payload = a->is_wanted && setup->level != GBX_DUMP_STATS,
         .statistics =
-            (is_wanted && setup->level == GBX_DUMP_STATS) || (setup->flags & GBX_DUMP_HAS_STATS),
+            (a->is_wanted && setup->level == GBX_DUMP_STATS) || (setup->flags & GBX_DUMP_HAS_STATS),
     };
-    gbx_capture_tensor(lane, head, tensor, wish);
+    gbx_capture_tensor(lane, &a->head, a->tensor, wish);
 }
 
 /* Records all selected arguments of a task at a stage. */
 static void record_arguments(gbx_lane *lane, const gbx_sched_task *task, uint32_t stage,
                              uint32_t flags) {
-    const gbx_task_arguments *arguments = task->arguments;
-    /* Uses the task's own count: a kernel can overwrite the one in global memory. */
-    const gbx_tensor *tensor =
-        (const gbx_tensor *)((uintptr_t)arguments +
-                             gbx_task_arguments_tensors_offset(task->word_count));
-    uint32_t level = lane->writer->setup.level;
-    bool has_all_metadata = level == GBX_DUMP_HYBRID || level == GBX_DUMP_STATS;
-    selection s = select_task(lane, task);
-    uint32_t tensor_count = count_tensors(lane, task);
-    uint32_t scalar = 0;
-    for (uint32_t i = 0; i < task->word_count; ++i) {
-        uint32_t kind = arguments->kinds[i];
-        bool is_tensor = kind & GBX_WORD_TENSOR;
-        if (is_undescribed(kind, i, tensor_count))
+    walk w = walk_of(lane, task);
+    argument a;
+    while (next_argument(&w, stage, &a)) {
+        if (a.fate == FATE_NOTHING)
             continue;
-        gbx_dump_record head = {.stage = (uint8_t)stage,
-                                .role = is_tensor ? kind & GBX_WORD_ROLE : GBX_ROLE_INPUT,
-                                .arg_index = (uint8_t)i,
-                                .flags = (uint8_t)flags,
-                                .task = task->id};
-        const gbx_tensor *mine = is_tensor ? tensor++ : NULL;
-        if (!is_tensor)
-            head.dtype = scalar_dtype(lane, task, kind & GBX_WORD_DTYPE, scalar++);
-        if (head.role == (stage == GBX_STAGE_BEFORE ? GBX_ROLE_OUTPUT : GBX_ROLE_INPUT))
-            continue;
-        gbx_dump_candidate candidate = {.arg_index = (uint8_t)i,
-                                        .kind = is_tensor ? GBX_KIND_TENSOR : GBX_KIND_SCALAR,
-                                        .role = head.role,
-                                        .stage = (uint8_t)stage,
-                                        .dtype = is_tensor ? (uint8_t)mine->dtype : head.dtype};
-        bool is_wanted = s.takes_all || is_selected(lane, &s, &candidate);
-        if (!is_wanted && !has_all_metadata)
-            continue;
-        if (is_tensor)
-            record_tensor(lane, task, &head, mine, is_wanted);
+        for (uint32_t left = a.hits; left; left &= left - 1)
+            ++lane->counts.filter_hits[__builtin_ctz(left)];
+        a.head.flags = (uint8_t)flags;
+        if (a.fate == FATE_SKIP)
+            skip(lane, task, a.head.arg_index, GBX_SKIP_MISMATCH);
         else
-            record_bits(lane, GBX_DUMP_SCALAR, &head, task->words[i]);
+            record_argument(lane, task, &a);
     }
+}
+
+/* How many arguments it will record or skip at a stage. */
+static uint32_t count_arguments(const gbx_lane *lane, const gbx_sched_task *task, uint32_t stage) {
+    walk w = walk_of(lane, task);
+    argument a;
+    uint32_t count = 0;
+    while (next_argument(&w, stage, &a))
+        count += a.fate != FATE_NOTHING;
+    return count;
+}
+
+/* Whether to capture its arguments: only when they are described. */
+static bool captures_arguments(const gbx_lane *lane, const gbx_sched_task *task) {
+    return lane->writer->setup.flags & GBX_DUMP_HAS_TENSORS && task->arguments->is_described;
 }
 
 /* --- the task itself --- */
@@ -231,59 +276,78 @@ static void record_task(gbx_lane *lane, const gbx_sched_task *task) {
     to->predecessor_count = 0;
     for (const gbx_sched_edge *edge = task->inputs; edge; edge = edge->next_input)
         ++to->predecessor_count;
-    memset(to->reserved, 0, sizeof to->reserved);
+    bool captures = captures_arguments(lane, task);
+    to->announced_before = captures ? count_arguments(lane, task, GBX_STAGE_BEFORE) : 0;
+    if (task->arguments->is_described)
+        to->announced_before += count_undescribed(lane, task);
+    to->announced_after = captures ? count_arguments(lane, task, GBX_STAGE_AFTER) : 0;
+    to->reserved = 0;
     gbx_lane_commit(lane);
     record_edges(lane, task);
 }
 
 /* --- a dispatch --- */
 
-/* The contents of a slot, as the kernel finds them. */
-static gbx_dump_slot slot_of(const gbx_lane *lane, const gbx_sched_dispatch *dispatch, uint32_t i,
-                             uint32_t tensor_count, uint32_t *scalar) {
-    const gbx_task_arguments *arguments = dispatch->task->arguments;
-    uint32_t kind = arguments->kinds[i];
-    gbx_dump_slot slot = {.bits = dispatch->args[i], .role = GBX_ROLE_INPUT};
-    const gbx_tensor *tensor = kind & GBX_WORD_TENSOR ? described_tensor(lane, slot.bits) : NULL;
-    if (!arguments->is_described || is_undescribed(kind, i, tensor_count)) {
-        slot.is_word = true;
-    } else if (!(kind & GBX_WORD_TENSOR)) {
-        slot.dtype = scalar_dtype(lane, dispatch->task, kind & GBX_WORD_DTYPE, (*scalar)++);
-    } else if (tensor && tensor->ndims <= GBX_MAX_DIMS) {
-        slot.is_tensor = true;
-        slot.role = kind & GBX_WORD_ROLE;
-        slot.dtype = (uint8_t)tensor->dtype;
-        slot.ndims = (uint8_t)tensor->ndims;
-    } else {
-        slot.is_word = true; /* described as a tensor, but the kernel gets none */
-    }
-    return slot;
+/* A slot, and the tensor that the kernel finds at its address. */
+typedef struct slot_seen {
+    gbx_dump_slot slot;
+    gbx_tensor tensor;
+} slot_seen;
+
+/* Copies the description that a word leads to: what is checked is what is recorded. False when the
+ * kernel finds none there. */
+static bool see_tensor(const gbx_lane *lane, uint64_t word, gbx_tensor *out_tensor) {
+    int64_t first, end;
+    if (word % _Alignof(gbx_tensor) || !is_inside(&lane->writer->request, word, sizeof(gbx_tensor)))
+        return false;
+    memcpy(out_tensor, (const void *)(uintptr_t)word, sizeof *out_tensor);
+    return gbx_tensor_is_valid(out_tensor, &first, &end);
 }
 
-static uint32_t put_slot(uint64_t *words, const gbx_dump_slot *slot) {
-    uint32_t count = gbx_dump_slot_words(slot->is_tensor, slot->ndims);
+/* The contents of a slot, as the kernel finds them. */
+static void see_slot(const gbx_lane *lane, const gbx_sched_dispatch *dispatch, uint32_t i,
+                     uint32_t tensor_count, uint32_t *scalar, slot_seen *out) {
+    const gbx_task_arguments *arguments = dispatch->task->arguments;
+    uint32_t kind = arguments->kinds[i];
+    gbx_dump_slot *slot = &out->slot;
+    *slot = (gbx_dump_slot){.bits = dispatch->args[i], .role = GBX_ROLE_INPUT};
+    if (!arguments->is_described || is_undescribed(kind, i, tensor_count)) {
+        slot->is_word = true;
+    } else if (!(kind & GBX_WORD_TENSOR)) {
+        slot->dtype = scalar_dtype(lane, dispatch->task, kind & GBX_WORD_DTYPE, (*scalar)++);
+    } else if (see_tensor(lane, slot->bits, &out->tensor)) {
+        slot->is_tensor = true;
+        slot->role = kind & GBX_WORD_ROLE;
+        slot->dtype = (uint8_t)out->tensor.dtype;
+        slot->ndims = (uint8_t)out->tensor.ndims;
+    } else {
+        slot->is_word = true; /* described as a tensor, but the kernel gets none */
+    }
+}
+
+static uint32_t put_slot(uint64_t *words, const slot_seen *seen) {
+    const gbx_dump_slot *slot = &seen->slot;
     memcpy(words, slot, sizeof *slot);
     words += GBX_DUMP_SLOT_WORDS;
     if (slot->is_tensor) {
-        const gbx_tensor *tensor = (const gbx_tensor *)(uintptr_t)slot->bits;
-        *words++ = tensor->data;
-        *words++ = (uint64_t)tensor->start_offset;
-        memcpy(words, tensor->shape, slot->ndims * sizeof *words);
-        memcpy(words + slot->ndims, tensor->strides, slot->ndims * sizeof *words);
+        *words++ = seen->tensor.data;
+        *words++ = (uint64_t)seen->tensor.start_offset;
+        memcpy(words, seen->tensor.shape, slot->ndims * sizeof *words);
+        memcpy(words + slot->ndims, seen->tensor.strides, slot->ndims * sizeof *words);
     }
-    return count;
+    return gbx_dump_slot_words(slot->is_tensor, slot->ndims);
 }
 
 /* Records the arguments of a kernel call. */
 static void record_dispatch(gbx_lane *lane, const gbx_sched_dispatch *dispatch) {
     const gbx_sched_task *task = dispatch->task;
-    gbx_dump_slot slots[GBX_MAX_WORDS];
+    slot_seen slots[GBX_MAX_WORDS];
     uint32_t words = 0;
     uint32_t tensor_count = count_tensors(lane, task);
     uint32_t scalar = 0;
     for (uint32_t i = 0; i < task->word_count; ++i) {
-        slots[i] = slot_of(lane, dispatch, i, tensor_count, &scalar);
-        words += gbx_dump_slot_words(slots[i].is_tensor, slots[i].ndims);
+        see_slot(lane, dispatch, i, tensor_count, &scalar, &slots[i]);
+        words += gbx_dump_slot_words(slots[i].slot.is_tensor, slots[i].slot.ndims);
     }
     gbx_dump_record head = {.task = task->id, .arg_index = GBX_ARG_NONE};
     gbx_dump_dispatch *to = gbx_lane_begin(lane, GBX_DUMP_DISPATCH, words, &head);
@@ -308,11 +372,6 @@ static void record_dispatch(gbx_lane *lane, const gbx_sched_dispatch *dispatch) 
 
 static gbx_lane *lane_of(void *context, uint32_t thread) {
     return &((gbx_writer *)context)->lanes[thread];
-}
-
-/* Whether to capture its arguments: only when they are described. */
-static bool captures_arguments(const gbx_lane *lane, const gbx_sched_task *task) {
-    return lane->writer->setup.flags & GBX_DUMP_HAS_TENSORS && task->arguments->is_described;
 }
 
 static void before_dispatch(void *context, uint32_t thread, const gbx_sched_task *task) {
@@ -429,6 +488,8 @@ static const gbx_probe *attach_writer(void *state, gbx_probe_request *request) {
     memcpy(&writer->setup, writer->shared, sizeof writer->setup);
     if (!is_setup_sound(request, &writer->setup))
         return NULL;
+    memcpy(writer->signatures, (const void *)(uintptr_t)writer->setup.signatures,
+           sizeof writer->signatures);
     writer->probe = (gbx_probe){.context = writer,
                                 .ticks = gbx_ticks_source(),
                                 .before_dispatch = before_dispatch,
@@ -449,6 +510,7 @@ static const gbx_probe *attach_writer(void *state, gbx_probe_request *request) {
         lane->shared = (gbx_dump_lane *)(uintptr_t)setup->lanes + i;
         lane->buffers = (unsigned char *)(uintptr_t)(setup->buffers + i * buffers_bytes);
         lane->arena = (unsigned char *)(uintptr_t)(setup->arenas + i * setup->arena_bytes);
+        lane->mine = writer->lines[i];
         lane->scratch = writer->scratch[i];
         lane->published_ns = writer->start_ns;
         lane->anchor = writer->start;

@@ -19,7 +19,7 @@ static void note_wait(gbx_lane *lane, uint32_t cause, int64_t start_ns, uint64_t
     lane->waits.causes |= cause;
     if (duration_ns > 0) {
         lane->waits.waited_ns += (uint64_t)duration_ns;
-        lane->stall_ns += (uint64_t)duration_ns;
+        lane->counts.stall_ns += (uint64_t)duration_ns;
     }
     gbx_lane_note_duration(lane, duration_ns);
 }
@@ -114,6 +114,7 @@ bool gbx_lane_await(gbx_lane *lane, gbx_lane_room room, uint64_t end) {
     int64_t deadline_ns = start_ns + (int64_t)lane->writer->setup.stall_timeout_ns;
     bool is_there;
     while (!(is_there = gbx_lane_has_room(lane, room, end)) && now_ns < deadline_ns) {
+        gbx_lane_restore(lane);
         if (is_by_batch(lane))
             pause_for_host(lane, deadline_ns);
         else

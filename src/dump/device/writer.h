@@ -10,7 +10,7 @@
 #include "dump/abi.h"
 #include "sched/probe.h"
 
-enum { GBX_WRITER_MAX_LANES = GBX_MAX_AICPU_THREADS, GBX_WRITER_SKIPPED = 1024 };
+enum { GBX_WRITER_MAX_LANES = GBX_MAX_AICPU_THREADS };
 /* Copies and hashes go in steps that stay in the cache. Views that are gathered only to be hashed
  * or counted go in larger steps, because complete tiles are faster to gather. */
 enum {
@@ -37,6 +37,7 @@ typedef struct gbx_writer_loss {
     gbx_dump_record first;
     uint32_t cause;
     uint64_t count;
+    uint64_t argument_count;
 } gbx_writer_loss;
 
 enum { GBX_WRITER_LOSSES = 16 };
@@ -56,11 +57,20 @@ struct gbx_lane {
     gbx_dump_lane *shared;
     unsigned char *buffers;
     unsigned char *arena;
-    /* The buffer being filled; NULL for none. */
+    /* The buffer being filled; NULL for none. Its lines are made in `mine`, which kernels cannot
+     * reach, and copied as they are committed. */
     unsigned char *lines;
+    unsigned char *mine;
     uint32_t buffer;
-    uint32_t used; /* lines */
-    uint32_t turn; /* of the next buffer */
+    uint32_t used;        /* lines */
+    uint32_t turn;        /* buffers taken; the next one is this modulo their number */
+    uint64_t check;       /* of the lines */
+    uint64_t given_back;  /* buffers that the host is known to have given back */
+    uint64_t handed_over; /* buffers */
+    /* What is in the queue of ready buffers. */
+    uint64_t ready_slots[GBX_MAX_DUMP_BUFFERS];
+    uint64_t ready_checks[GBX_MAX_DUMP_BUFFERS];
+    uint64_t ready_ends[GBX_MAX_DUMP_BUFFERS];
     /* Positions in the arena. */
     uint64_t tail;
     uint64_t seen_head;
@@ -77,12 +87,7 @@ struct gbx_lane {
     /* Waits not recorded yet, and the most bytes the arena held. */
     gbx_dump_sample waits;
     uint64_t most_used;
-    /* Recorded at the end. */
-    uint64_t stall_ns;
-    uint64_t longest_capture_ns;
-    uint64_t lost[GBX_DUMP_CAUSES];
-    uint64_t committed; /* records */
-    uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
+    gbx_dump_counts counts;
     gbx_writer_loss losses[GBX_WRITER_LOSSES];
     uint32_t loss_count;
     /* A wait timed out: no further wait until the host has given something back. */
@@ -103,10 +108,10 @@ struct gbx_writer {
     int64_t start_ns;
     gbx_ticks_pair start;                     /* the same, with ticks */
     _Alignas(64) _Atomic uint32_t is_pausing; /* a lane is waiting for the host to copy */
-    /* Arguments skipped before dispatch, as far as they fit, so that an inout is not recorded as
-     * skipped twice. */
-    _Atomic uint64_t skipped[GBX_WRITER_SKIPPED];
+    gbx_dump_signature signatures[GBX_MAX_KERNELS]; /* copied at the start, too */
     gbx_lane lanes[GBX_WRITER_MAX_LANES];
+    _Alignas(
+        64) unsigned char lines[GBX_WRITER_MAX_LANES][GBX_DUMP_BUFFER_LINES * GBX_DUMP_LINE_BYTES];
     _Alignas(64) unsigned char scratch[GBX_WRITER_MAX_LANES][GBX_WRITER_VIEW_STEP_BYTES];
 };
 
@@ -141,7 +146,10 @@ static inline unsigned char *gbx_lane_at(const gbx_lane *lane, uint64_t position
 }
 
 /* A record that cannot be kept: counted, and recorded as a loss when there is room. */
-void gbx_lane_lose(gbx_lane *lane, const gbx_dump_record *head, uint32_t cause);
+void gbx_lane_lose(gbx_lane *lane, gbx_dump_kind kind, const gbx_dump_record *head, uint32_t cause);
+
+/* Writes again what a kernel may have overwritten of the lane in global memory. */
+void gbx_lane_restore(gbx_lane *lane);
 
 /* Nothing more will come. */
 void gbx_lane_end(gbx_lane *lane);
@@ -155,8 +163,8 @@ static inline void gbx_lane_show_life(gbx_lane *lane) {
 }
 
 static inline void gbx_lane_note_duration(gbx_lane *lane, int64_t duration_ns) {
-    if (duration_ns > 0 && (uint64_t)duration_ns > lane->longest_capture_ns)
-        lane->longest_capture_ns = (uint64_t)duration_ns;
+    if (duration_ns > 0 && (uint64_t)duration_ns > lane->counts.longest_capture_ns)
+        lane->counts.longest_capture_ns = (uint64_t)duration_ns;
 }
 
 /* Whether there is room; for lines, takes a buffer if the lane has none. */

@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
 
@@ -136,47 +135,51 @@ static void break_lane(gbx_lane_source *lane) {
     lane->is_broken = true;
 }
 
-/* Copies the lines first: what is checked is what is used. False when they cannot be read. */
+/* Copies the lines first: what is checked is what is used. False when they cannot be read, or the
+ * item is not the next one. */
 static bool copy_lines(gbx_collector *c, gbx_lane_source *lane, uint64_t item, gbx_plan *plan) {
     uint32_t turn = gbx_dump_item_turn(item);
     plan->lane = lane;
     plan->buffer = gbx_dump_item_buffer(item);
     plan->lines = gbx_dump_item_lines(item);
     plan->first_line = turn == lane->open_turn ? lane->open_lines : 0;
-    if (plan->buffer < c->setup->buffer_count && plan->lines <= GBX_DUMP_BUFFER_LINES &&
-        plan->first_line <= plan->lines && turn == lane->last_turn + 1 &&
-        read_at(c, lane->buffers + (uint64_t)plan->buffer * GBX_COLLECTED_BYTES, plan->copy,
-                (uint64_t)plan->lines * GBX_DUMP_LINE_BYTES))
-        return true;
-    break_lane(lane);
-    return false;
+    return plan->buffer == lane->last_turn % c->setup->buffer_count &&
+           plan->lines <= GBX_DUMP_BUFFER_LINES && plan->first_line <= plan->lines &&
+           turn == lane->last_turn + 1 &&
+           read_at(c, lane->buffers + (uint64_t)plan->buffer * GBX_COLLECTED_BYTES, plan->copy,
+                   (uint64_t)plan->lines * GBX_DUMP_LINE_BYTES);
+}
+
+static bool are_lines_right(const gbx_plan *plan, uint32_t turn, uint64_t check) {
+    return gbx_dump_check(gbx_dump_check_of_turn(turn), plan->copy,
+                          (size_t)plan->lines * GBX_DUMP_LINE_BYTES) == check;
 }
 
 static uint64_t read_cell(const gbx_collector *c, uint64_t cells, uint64_t position) {
     return read_word(c, cells + position % c->setup->buffer_count * sizeof(uint64_t));
 }
 
-/* Plans the next buffer of a lane; false when there is none. */
+/*
+ * Plans the next buffer of a lane; false when there is none. A queue that a kernel overwrote has
+ * none either: the device writes it again when it waits, and when it ends.
+ */
 static bool take_ready(gbx_collector *c, gbx_lane_source *lane) {
-    if (lane->is_broken)
-        return false;
     uint64_t ready = read_word(c, LANE_FIELD(lane, ready.tail)) - lane->ready_head;
-    if (ready == 0)
+    if (lane->is_broken || ready == 0)
         return false;
-    if (ready > c->setup->buffer_count) {
-        break_lane(lane);
-        return false;
-    }
     uint64_t item = read_cell(c, LANE_FIELD(lane, ready_slots), lane->ready_head);
     uint64_t check = read_cell(c, LANE_FIELD(lane, ready_checks), lane->ready_head);
     uint64_t end = read_cell(c, LANE_FIELD(lane, ready_ends), lane->ready_head);
     gbx_plan *plan = &c->plans[c->plan_count];
+    if (ready > c->setup->buffer_count || !copy_lines(c, lane, item, plan)) {
+        if (c->is_finishing)
+            break_lane(lane);
+        return false;
+    }
     ++lane->ready_head;
-    if (!copy_lines(c, lane, item, plan))
-        return true;
     ++lane->last_turn;
     /* Overwritten lines are dropped; the device reports at the end how many there were. */
-    if (gbx_hash_bytes(plan->copy, (size_t)plan->lines * GBX_DUMP_LINE_BYTES).low != check)
+    if (!are_lines_right(plan, lane->last_turn, check))
         plan->lines = plan->first_line = 0;
     plan->is_open = false;
     gbx_plan_make(c, plan);
@@ -187,14 +190,15 @@ static bool take_ready(gbx_collector *c, gbx_lane_source *lane) {
 }
 
 /* Plans what there is of the buffer that the device is filling: it counts only complete lines.
- * False when there is nothing new. */
+ * False when there is nothing new, or the lines are not those that were checked. */
 static bool take_open(gbx_collector *c, gbx_lane_source *lane) {
     uint64_t item = read_word(c, LANE_FIELD(lane, open_item));
+    uint64_t check = read_word(c, LANE_FIELD(lane, open_check));
     uint32_t turn = gbx_dump_item_turn(item);
     gbx_plan *plan = &c->plans[c->plan_count];
-    if (lane->is_broken || item == GBX_DUMP_NO_ITEM || turn != lane->last_turn + 1 ||
+    if (lane->is_broken || item == GBX_DUMP_NO_ITEM ||
         (turn == lane->open_turn && gbx_dump_item_lines(item) == lane->open_lines) ||
-        !copy_lines(c, lane, item, plan))
+        !copy_lines(c, lane, item, plan) || !are_lines_right(plan, turn, check))
         return false;
     lane->open_turn = turn;
     lane->open_lines = plan->lines;
@@ -218,6 +222,17 @@ static void give_back(gbx_collector *c, const gbx_plan *plan) {
     write_word(c, LANE_FIELD(lane, free.tail), ++lane->free_tail);
 }
 
+static void restore_word(const gbx_collector *c, uint64_t address, uint64_t word) {
+    if (read_word(c, address) != word)
+        write_word(c, address, word);
+}
+
+/* Writes again what a kernel may have overwritten of a lane: else the device would wait in vain. */
+static void restore_lane(const gbx_collector *c, const gbx_lane_source *lane) {
+    restore_word(c, LANE_FIELD(lane, arena_head), lane->given);
+    restore_word(c, LANE_FIELD(lane, free.tail), lane->free_tail);
+}
+
 /* --- mapped --- */
 
 static void settle_and_give_back(gbx_collector *c) {
@@ -234,6 +249,8 @@ bool gbx_collector_drain(gbx_collector *c, bool is_open) {
         is_any |= is_open ? take_open(c, &c->lanes[i]) : take_ready(c, &c->lanes[i]);
         settle_and_give_back(c);
     }
+    for (uint32_t i = 0; i < c->setup->lane_count && !is_any; ++i)
+        restore_lane(c, &c->lanes[i]);
     return is_any;
 }
 
@@ -300,6 +317,8 @@ void gbx_collector_copy(gbx_collector *c) {
         fetch_payload(c, &c->plans[i]);
         give_back(c, &c->plans[i]);
     }
+    for (uint32_t i = 0; i < c->setup->lane_count; ++i)
+        restore_lane(c, &c->lanes[i]);
     write_word(c, c->address + offsetof(gbx_dump_setup, done), asked);
     /* The device continues while this goes to disk. */
     for (uint32_t i = 0; i < c->plan_count; ++i)
@@ -309,42 +328,75 @@ void gbx_collector_copy(gbx_collector *c) {
 
 /* --- the end --- */
 
-/* A count beyond 32 bits, which no lane can reach, was overwritten. */
-static void lose_rest(gbx_collector *c, const gbx_lane_source *lane, uint32_t cause,
-                      uint64_t counted, uint64_t recorded) {
-    if (counted <= UINT32_MAX && counted > recorded)
-        gbx_collector_lose(c, &gbx_no_record, lane->index, cause, counted - recorded);
+/* Records that a lane counted and that are not known to the journal: `of_arguments` are arguments.
+ */
+static void lose_rest(gbx_collector *c, const gbx_lane_source *lane, uint32_t cause, uint64_t count,
+                      uint64_t of_arguments) {
+    gbx_collector_loss loss = {.cause = cause, .count = count, .argument_count = of_arguments};
+    if (count > 0 || of_arguments > 0)
+        gbx_collector_lose(c, &gbx_no_record, lane->index, &loss);
+}
+
+/* How many records are lost is unknown; at least one may be. */
+static void lose_unknown(gbx_collector *c, const gbx_lane_source *lane, uint32_t cause) {
+    gbx_collector_loss loss = {.cause = cause, .count = 1, .is_least = true};
+    gbx_collector_lose(c, &gbx_no_record, lane->index, &loss);
+    c->totals.sums.state = GBX_SUMS_UNKNOWN;
+}
+
+static uint64_t more_than(uint64_t counted, uint64_t known) {
+    return counted > known ? counted - known : 0;
 }
 
 /* Losses that a lane counted but had no room to record, and records it handed over that did not
  * arrive. */
 static void lose_unrecorded(gbx_collector *c, const gbx_lane_source *lane,
-                            const gbx_dump_lane *end) {
+                            const gbx_dump_counts *counts) {
     for (uint32_t cause = 0; cause < GBX_DUMP_CAUSES; ++cause)
-        lose_rest(c, lane, cause, end->lost[cause], lane->recorded_losses[cause]);
-    lose_rest(c, lane, GBX_LOSS_CORRUPT, end->committed, lane->taken);
-    if (lane->is_broken || end->committed > UINT32_MAX)
-        gbx_collector_lose(c, &gbx_no_record, lane->index, GBX_LOSS_CORRUPT, 1);
-    /* A thread that never reported its end: how much it had not handed over is unknown. */
-    if (end->has_ended != 1 && (lane->last_turn > 0 || lane->open_turn > 0))
-        gbx_collector_lose(c, &gbx_no_record, lane->index, GBX_LOSS_DEVICE, 1);
+        lose_rest(c, lane, cause, more_than(counts->lost[cause], lane->recorded_losses[cause]),
+                  more_than(counts->lost_arguments[cause], lane->recorded_argument_losses[cause]));
+    lose_rest(c, lane, GBX_LOSS_CORRUPT, more_than(counts->committed, lane->taken),
+              more_than(counts->committed_arguments, lane->taken_arguments));
+}
+
+static void add_counts(gbx_collector *c, const gbx_dump_counts *counts) {
+    gbx_dump_totals *totals = &c->totals.dump;
+    totals->stall_ns += counts->stall_ns;
+    if (counts->longest_capture_ns > totals->longest_capture_ns)
+        totals->longest_capture_ns = counts->longest_capture_ns;
+    for (uint32_t i = 0; i < GBX_MAX_DUMP_FILTERS; ++i)
+        c->totals.filter_hits[i] += counts->filter_hits[i];
+    c->totals.sums.announced += counts->committed_arguments;
+    for (uint32_t cause = 0; cause < GBX_DUMP_CAUSES; ++cause)
+        c->totals.sums.announced += counts->lost_arguments[cause];
+}
+
+static bool is_untouched(const gbx_dump_lane *end) {
+    static const gbx_dump_counts none;
+    return end->counts_check == 0 && !memcmp(&end->counts, &none, sizeof none);
 }
 
 static void take_counts(gbx_collector *c, const gbx_lane_source *lane) {
-    gbx_dump_totals *totals = &c->totals.dump;
     gbx_dump_lane end;
-    if (!read_at(c, lane->address, &end, sizeof end))
+    if (!read_at(c, lane->address, &end, sizeof end)) {
+        lose_unknown(c, lane, GBX_LOSS_DEVICE);
         return;
-    lose_unrecorded(c, lane, &end);
-    if (end.has_ended != 1)
-        c->totals.has_ended = false;
-    if (!(end.stall_ns >> (GBX_EXACT_BITS - 4)))
-        totals->stall_ns += end.stall_ns;
-    if (!(end.longest_capture_ns >> GBX_EXACT_BITS) &&
-        end.longest_capture_ns > totals->longest_capture_ns)
-        totals->longest_capture_ns = end.longest_capture_ns;
-    for (uint32_t i = 0; i < GBX_MAX_DUMP_FILTERS; ++i)
-        c->totals.filter_hits[i] += end.filter_hits[i];
+    }
+    bool is_used = lane->last_turn > 0 || lane->open_turn > 0;
+    bool are_right = end.counts_check == gbx_dump_check(0, &end.counts, sizeof end.counts);
+    if (are_right) {
+        lose_unrecorded(c, lane, &end.counts);
+        add_counts(c, &end.counts);
+    } else if (is_used || !is_untouched(&end)) {
+        lose_unknown(c, lane, GBX_LOSS_CORRUPT);
+    }
+    if (are_right && end.counts.has_ended == 1)
+        return;
+    c->totals.has_ended = false;
+    c->totals.sums.state = GBX_SUMS_UNKNOWN;
+    /* A thread that never reported its end: how much it had not handed over is unknown. */
+    if (is_used)
+        lose_unknown(c, lane, GBX_LOSS_DEVICE);
 }
 
 static uint64_t count_kept(const gbx_dump_totals *totals) {
@@ -363,13 +415,23 @@ static void lose_unwritten(gbx_collector *c) {
     kept->longest_capture_ns = all.dump.longest_capture_ns;
     uint64_t lost =
         count_kept(&all.dump) + c->refused - count_kept(kept) + all.dump.dropped - kept->dropped;
+    c->totals.skipped_arguments = c->written.skipped_arguments;
+    c->totals.sums.lost_arguments = c->written.sums.lost_arguments;
+    uint64_t known_arguments = kept->records + kept->in_flight + c->totals.skipped_arguments +
+                               c->totals.sums.lost_arguments;
     gbx_store_begin_last(c->store);
-    if (lost > 0)
-        gbx_collector_lose(c, &gbx_no_record, 0, GBX_LOSS_DISK, lost);
+    gbx_collector_loss loss = {.cause = GBX_LOSS_DISK,
+                               .count = lost,
+                               .argument_count =
+                                   more_than(c->totals.sums.announced, known_arguments),
+                               .is_least = c->totals.sums.state != GBX_SUMS_EXACT};
+    if (lost > 0 || loss.argument_count > 0)
+        gbx_collector_lose(c, &gbx_no_record, 0, &loss);
 }
 
 void gbx_collector_finish(gbx_collector *c) {
-    c->totals.has_ended = true;
+    c->totals.has_ended = c->is_finishing = true;
+    c->totals.sums.state = GBX_SUMS_EXACT;
     if (c->is_mapped)
         while (gbx_collector_drain(c, false))
             continue;

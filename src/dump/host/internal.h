@@ -23,6 +23,8 @@ typedef struct gbx_dump_region {
 /* What the dump holds so far; `filter_hits` counts over all lanes once it is finished. */
 typedef struct gbx_collector_totals {
     gbx_dump_totals dump;
+    gbx_record_sums sums;
+    uint64_t skipped_arguments; /* of dump.skipped */
     uint64_t tasks;
     uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
     bool has_ended; /* every lane reported its end */
@@ -109,8 +111,11 @@ typedef struct gbx_lane_source {
     uint32_t open_lines;
     bool is_broken; /* its rings are no longer valid */
     gbx_piece_series pieces;
+    /* What its lines say, whatever happened to them: losses by cause, and records. */
     uint64_t recorded_losses[GBX_DUMP_CAUSES];
-    uint64_t taken; /* records seen, whatever happened to them */
+    uint64_t recorded_argument_losses[GBX_DUMP_CAUSES];
+    uint64_t taken;
+    uint64_t taken_arguments;
 } gbx_lane_source;
 
 /*
@@ -137,6 +142,7 @@ typedef struct gbx_collector {
     gbx_store *store;
     bool is_mapped;
     bool is_deduplicated;
+    bool is_finishing;    /* the device has ended: what is invalid now stays so */
     bool has_disk_failed; /* equal payload is no longer looked for */
     struct {
         uint64_t first;
@@ -195,9 +201,16 @@ extern const gbx_dump_record gbx_no_record;
 /* Before and after each append: remembers the totals when the journal has written a block. */
 void gbx_collector_note_written(gbx_collector *collector);
 
+typedef struct gbx_collector_loss {
+    uint32_t cause;
+    uint64_t count;          /* records */
+    uint64_t argument_count; /* how many of them are arguments of tasks */
+    bool is_least;           /* how many more there were is unknown */
+} gbx_collector_loss;
+
 /* Journals a loss, and counts it. */
 void gbx_collector_lose(gbx_collector *collector, const gbx_dump_record *first, uint32_t thread,
-                        uint32_t cause, uint64_t count);
+                        const gbx_collector_loss *loss);
 
 /* --- collector.c --- */
 

@@ -143,7 +143,8 @@ static bool is_record_sound(const gbx_collector *c, const gbx_plan *plan, uint32
         return head->lines == 1 && head->arg_index < GBX_MAX_ARGS && head->dtype < GBX_DTYPE_COUNT;
     case GBX_DUMP_LOSS: {
         const gbx_dump_loss *loss = at;
-        return head->lines == 1 && loss->cause < GBX_DUMP_CAUSES && loss->count <= UINT32_MAX;
+        return head->lines == 1 && loss->cause < GBX_DUMP_CAUSES && loss->count <= UINT32_MAX &&
+               loss->argument_count <= loss->count;
     }
     case GBX_DUMP_SKIPPED:
         return head->lines == 1 && ((const gbx_dump_skipped *)at)->reason <= GBX_SKIP_MISMATCH &&
@@ -362,15 +363,17 @@ void gbx_plan_make(gbx_collector *c, gbx_plan *plan) {
     memset(plan->by_hash, 0, sizeof plan->by_hash);
     for (uint32_t line = plan->first_line; line < plan->lines;) {
         gbx_dump_record head = gbx_plan_record(plan, line);
+        /* The lines are those that the device wrote; one that is not a record ends them all the
+         * same. It reports at its end how many records there were. */
+        if (head.lines == 0 || head.lines > plan->lines - line)
+            break;
         ++plan->lane->taken;
-        /* An invalid record ends the buffer: where the next one begins is unknown. The device
-         * reports at its end how many there were. */
-        if (head.lines == 0 || head.lines > plan->lines - line || !is_record_sound(c, plan, line)) {
+        plan->lane->taken_arguments += gbx_dump_is_argument(head.kind, head.arg_index);
+        if (is_record_sound(c, plan, line))
+            plan_record(c, plan, line);
+        else
             plan->entries[plan->entry_count++] =
                 (gbx_plan_entry){.line = (uint16_t)line, .fate = GBX_FATE_LOST};
-            break;
-        }
-        plan_record(c, plan, line);
         line += head.lines;
     }
     place_payload(c, plan);

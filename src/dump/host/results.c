@@ -94,7 +94,7 @@ static gbx_status sweep(gbx_collector *c, result *r, uint64_t bin_offset) {
 /* --- writing --- */
 
 static void lose(gbx_collector *c, const result *r, uint32_t cause) {
-    uint32_t words = sizeof(gbx_record_loss) / sizeof(uint64_t) + 1;
+    uint32_t words = (sizeof(gbx_record_loss) + sizeof(gbx_record_lost)) / sizeof(uint64_t);
     gbx_record_loss *to = gbx_store_append(c->store, GBX_RECORD_LOSS, words);
     ++c->totals.dump.dropped;
     if (!to)
@@ -103,7 +103,8 @@ static void lose(gbx_collector *c, const result *r, uint32_t cause) {
     to->head.arg_index = GBX_ARG_NONE;
     to->cause = cause;
     to->count = 1;
-    *(uint64_t *)(void *)(to + 1) = UINT64_C(1) + r->final->arg_index;
+    *(gbx_record_lost *)(void *)(to + 1) =
+        (gbx_record_lost){.result = UINT64_C(1) + r->final->arg_index};
 }
 
 static void journal(gbx_collector *c, const result *r) {

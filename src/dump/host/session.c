@@ -361,7 +361,8 @@ static void append_findings(gbx_dump_session *session) {
 }
 
 static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending *ending,
-                               const gbx_dump_totals *totals, uint64_t tasks) {
+                               const gbx_dump_totals *totals,
+                               const gbx_collector_totals *collected) {
     bool is_complete = totals->dropped == 0 && !ending->is_lost;
     int error = gbx_store_disk_error(session->store);
     char text[256] = "ok";
@@ -377,13 +378,14 @@ static gbx_status finish_store(gbx_dump_session *session, const gbx_dump_ending 
     gbx_record_end end = {
         .head = {.stage = GBX_STAGE_NONE, .flags = is_complete ? GBX_FLAG_COMPLETE : 0},
         .record_count = totals->records + totals->in_flight,
-        .task_count = tasks,
+        .task_count = collected->tasks,
         .dispatch_count = totals->dispatches,
         .payload_bytes = totals->payload_bytes,
         .stored_bytes = totals->stored_bytes,
         .deduplicated = totals->deduplicated,
         .dropped = totals->dropped,
         .stall_ns = totals->stall_ns};
+    gbx_store_set_sums(session->store, &collected->sums);
     return gbx_store_finish(session->store, &end, ending->error ? ending->error : text, &outcome);
 }
 
@@ -436,7 +438,7 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
                                                   .dispatches = ending->dispatches,
                                                   .seconds = (double)ending->device_ns * 1e-9,
                                                   .dump = *out_totals};
-    gbx_status status = finish_store(session, ending, out_totals, totals.tasks);
+    gbx_status status = finish_store(session, ending, out_totals, &totals);
     status = gbx_status_first(status, gbx_run_file_write(&session->config.run, options->directory));
     if (status && gbx_status_code(status) != GBX_LOST) {
         /* The run itself succeeded: only the dump is incomplete. */

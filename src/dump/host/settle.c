@@ -119,24 +119,28 @@ static void *append(gbx_collector *c, gbx_record_type type, size_t bytes, uint32
 }
 
 void gbx_collector_lose(gbx_collector *c, const gbx_dump_record *first, uint32_t thread,
-                        uint32_t cause, uint64_t count) {
+                        const gbx_collector_loss *loss) {
     bool is_known = !(first->task >> GBX_COLLECTED_TASK_BITS) && first->stage <= GBX_STAGE_AFTER &&
                     first->role <= GBX_ROLE_INOUT && !(first->time_ns >> GBX_EXACT_BITS) &&
                     (first->arg_index < GBX_MAX_ARGS || first->arg_index == GBX_ARG_NONE);
-    gbx_record_loss *to =
-        append(c, GBX_RECORD_LOSS, sizeof *to, thread, is_known ? first : &gbx_no_record);
-    c->totals.dump.dropped += count;
+    gbx_record_loss *to = append(c, GBX_RECORD_LOSS, sizeof *to + sizeof(gbx_record_lost), thread,
+                                 is_known ? first : &gbx_no_record);
+    c->totals.dump.dropped += loss->count;
+    c->totals.sums.lost_arguments += loss->argument_count;
     if (!to)
         return;
     to->head.flags = 0;
     to->head.dtype = 0;
-    to->cause = cause;
-    to->reserved = 0;
-    to->count = count;
+    to->cause = loss->cause;
+    to->is_least = loss->is_least;
+    to->count = loss->count;
+    *(gbx_record_lost *)(void *)(to + 1) =
+        (gbx_record_lost){.argument_count = loss->argument_count};
 }
 
 static void journal_task(gbx_collector *c, uint32_t thread, const gbx_dump_task *from) {
-    gbx_record_task *to = append(c, GBX_RECORD_TASK, sizeof *to, thread, &from->head);
+    gbx_record_task *to =
+        append(c, GBX_RECORD_TASK, sizeof *to + sizeof(gbx_record_announced), thread, &from->head);
     if (!to)
         return;
     to->head.stage = GBX_STAGE_NONE;
@@ -145,6 +149,8 @@ static void journal_task(gbx_collector *c, uint32_t thread, const gbx_dump_task 
     to->block_num = from->block_num;
     to->predecessor_count = (uint32_t)from->predecessor_count;
     to->reserved = 0;
+    *(gbx_record_announced *)(void *)(to + 1) =
+        (gbx_record_announced){.before = from->announced_before, .after = from->announced_after};
     ++c->totals.tasks;
 }
 
@@ -267,6 +273,7 @@ static void journal_dispatch(gbx_collector *c, uint32_t thread, const gbx_dump_d
 static void journal_skipped(gbx_collector *c, uint32_t thread, const gbx_dump_skipped *from) {
     gbx_record_skipped *to = append(c, GBX_RECORD_SKIPPED, sizeof *to, thread, &from->head);
     ++c->totals.dump.skipped;
+    c->totals.skipped_arguments += from->head.arg_index != GBX_ARG_NONE;
     if (!to)
         return;
     to->head.stage = GBX_STAGE_NONE;
@@ -331,8 +338,12 @@ static void journal(gbx_collector *c, gbx_plan *plan, const gbx_plan_entry *entr
         break;
     case GBX_DUMP_LOSS: {
         const gbx_dump_loss *loss = at;
+        gbx_collector_loss lost = {.cause = (uint32_t)loss->cause,
+                                   .count = loss->count,
+                                   .argument_count = loss->argument_count};
         plan->lane->recorded_losses[loss->cause] += loss->count;
-        gbx_collector_lose(c, &loss->head, thread, (uint32_t)loss->cause, loss->count);
+        plan->lane->recorded_argument_losses[loss->cause] += loss->argument_count;
+        gbx_collector_lose(c, &loss->head, thread, &lost);
         break;
     }
     default:
@@ -359,10 +370,13 @@ void gbx_plan_settle(gbx_collector *c, gbx_plan *plan) {
         gbx_dump_record head = gbx_plan_record(plan, entry->line);
         if (entry->fate == GBX_FATE_PIECE)
             continue;
-        if (entry->fate == GBX_FATE_LOST)
-            gbx_collector_lose(c, &head, plan->lane->index, GBX_LOSS_CORRUPT, 1);
-        else if (is_unwritten(c, entry))
-            gbx_collector_lose(c, &head, plan->lane->index, GBX_LOSS_DISK, 1);
+        bool is_lost = entry->fate == GBX_FATE_LOST;
+        gbx_collector_loss loss = {.cause = is_lost ? GBX_LOSS_CORRUPT : GBX_LOSS_DISK,
+                                   .count = 1,
+                                   .argument_count =
+                                       gbx_dump_is_argument(head.kind, head.arg_index)};
+        if (is_lost || is_unwritten(c, entry))
+            gbx_collector_lose(c, &head, plan->lane->index, &loss);
         else
             journal(c, plan, entry);
     }

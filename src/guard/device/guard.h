@@ -50,12 +50,25 @@ static inline uint64_t gbx_history_moment(gbx_history *history) {
  * first; its finder, if it ran since, comes next. */
 void gbx_history_add_candidates(gbx_history *history, uint64_t moment, gbx_run_finding *finding);
 
+/* --- arguments.c --- */
+
+/* Compares the arguments of tasks in global memory with the private copies. */
+typedef struct gbx_arguments_check {
+    const gbx_finding_sink *findings;
+    uint64_t shown;   /* as in gbx_probe_request */
+    const void *kept; /* NULL: there is nothing to compare */
+} gbx_arguments_check;
+
+/* Before the first dispatch of a task, or when it has run. What changed is reported and restored.
+ */
+void gbx_arguments_check_task(const gbx_arguments_check *check, gbx_sched_task *task, bool has_run);
+
 /* --- channel.c --- */
 
 typedef struct gbx_guard_channel {
-    gbx_guard_findings *shared;  /* in global memory */
-    _Atomic uint64_t count;      /* all; kernels cannot write here */
-    _Atomic bool is_stopped;     /* the run has been ended because of a finding */
+    gbx_guard_findings *shared; /* in global memory */
+    _Atomic uint64_t count;     /* all; kernels cannot write here */
+    _Atomic bool is_stopped;    /* the run has been ended because of a finding */
     int64_t start_ns;
     gbx_history *history;
     gbx_probe_request request;

@@ -8,6 +8,7 @@ typedef struct guard {
     gbx_probe probe;
     gbx_probe_request request;
     gbx_guard_channel channel;
+    gbx_arguments_check arguments;
     _Atomic uint32_t is_checked; /* all zones, at the end */
     bool has_zones;
     gbx_zones zones;
@@ -21,7 +22,10 @@ static uint64_t aligned_bytes(void) {
 /* --- hooks --- */
 
 static void before_dispatch(void *context, uint32_t thread, const gbx_sched_task *task) {
-    (void)context, (void)thread, (void)task;
+    (void)thread;
+    guard *g = context;
+    if (g->arguments.kept)
+        gbx_arguments_check_task(&g->arguments, (gbx_sched_task *)(uintptr_t)task, false);
 }
 
 static void at_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch) {
@@ -39,6 +43,8 @@ static void after_dispatch(void *context, uint32_t thread, const gbx_sched_dispa
 static void after_completion(void *context, uint32_t thread, const gbx_sched_task *task) {
     (void)thread;
     guard *g = context;
+    if (g->arguments.kept)
+        gbx_arguments_check_task(&g->arguments, (gbx_sched_task *)(uintptr_t)task, true);
     if (g->has_zones)
         gbx_zones_check_task(&g->zones, task);
 }
@@ -79,11 +85,9 @@ static bool is_inside(const gbx_probe_request *request, uint64_t address, uint64
 
 static bool is_setup_sound(const gbx_probe_request *request, const gbx_guard_setup *setup) {
     return setup->magic == GBX_GUARD_MAGIC && setup->action >= GBX_GUARD_ACTION_NONE &&
-           setup->action <= GBX_GUARD_ACTION_STOP &&
-           setup->buffer_count <= GBX_GUARD_MAX_BUFFERS &&
+           setup->action <= GBX_GUARD_ACTION_STOP && setup->buffer_count <= GBX_GUARD_MAX_BUFFERS &&
            (setup->buffer_count == 0 ||
-            is_inside(request, setup->buffers,
-                      setup->buffer_count * sizeof(gbx_guard_buffer)));
+            is_inside(request, setup->buffers, setup->buffer_count * sizeof(gbx_guard_buffer)));
 }
 
 static uint64_t state_bytes(const gbx_probe_request *request) {
@@ -102,6 +106,8 @@ static const gbx_probe *attach(void *state, gbx_probe_request *request) {
     gbx_history_init(&g->history);
     gbx_guard_channel_init(&g->channel, &setup->findings, &g->history, &g->request,
                            setup->action == GBX_GUARD_ACTION_STOP);
+    g->arguments = (gbx_arguments_check){
+        .findings = &g->channel.sink, .shown = request->shown, .kept = request->kept};
     g->has_zones = setup->action != GBX_GUARD_ACTION_NONE;
     if (g->has_zones) {
         gbx_zones_init(&g->zones, (char *)state + aligned_bytes(), &g->request, &g->history,

@@ -59,22 +59,31 @@ static bool check(gbx_graph *graph, const gbx_task_kernels *kernels, const gbx_a
     return false;
 }
 
-static gbx_task add_task(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
-                         const gbx_args *args) {
+static inline __attribute__((always_inline)) gbx_task add(gbx_orchestration *orchestration,
+                                                          const gbx_task_kernels *kernels,
+                                                          const gbx_args *args, bool is_probed) {
     gbx_graph *graph = gbx_graph_of(orchestration);
     if (!gbx_graph_builds_on(graph) || !check(graph, kernels, args))
         return GBX_NO_TASK;
-    uint64_t place = gbx_graph_take_storage(
+    uint64_t place = gbx_graph_take_arguments(
         graph,
         gbx_task_arguments_bytes(args->tensor_count + args->scalar_count, args->tensor_count));
     if (!place)
         return GBX_NO_TASK;
-    gbx_task_arguments *arguments = (gbx_task_arguments *)(uintptr_t)place;
     gbx_sched_task *task = &tables_of(graph)->tasks[graph->task_count];
-    gbx_write_arguments(args, arguments);
-    gbx_sched_prepare(task, graph->task_count, kernels, arguments);
+    gbx_graph_prepare(graph, task, graph->task_count, kernels, args, place, is_probed);
     task->storage[IS_PUBLISHED] = 0;
     return graph->task_count++;
+}
+
+static gbx_task add_task(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
+                         const gbx_args *args) {
+    return add(orchestration, kernels, args, false);
+}
+
+static gbx_task add_probed(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
+                           const gbx_args *args) {
+    return add(orchestration, kernels, args, true);
 }
 
 static gbx_sched_task *find_task(gbx_graph *graph, gbx_task task) {
@@ -164,21 +173,20 @@ static void diagnose(gbx_graph *graph) {
     }
 }
 
-static const gbx_orchestration_ops ops = {
-    .refuse = gbx_graph_refuse,
-    .report_failure = gbx_graph_fail_by_user,
-    .add_task_with_args = add_task,
-    .add_successor = add_successor,
-    .publish_task = publish_task,
-    .get_tensor_data = gbx_graph_get_tensor_data,
-    .device_malloc = device_malloc,
-};
+#define SHARED_OPS                                                                                 \
+    .refuse = gbx_graph_refuse, .report_failure = gbx_graph_fail_by_user,                          \
+    .add_successor = add_successor, .publish_task = publish_task,                                  \
+    .get_tensor_data = gbx_graph_get_tensor_data, .device_malloc = device_malloc
+
+static const gbx_orchestration_ops ops = {SHARED_OPS, .add_task_with_args = add_task};
+static const gbx_orchestration_ops probed_ops = {SHARED_OPS, .add_task_with_args = add_probed};
 
 static const gbx_builder builder = {
     .memory_bytes = memory_bytes,
     .begin = begin,
     .diagnose = diagnose,
     .ops = &ops,
+    .probed_ops = &probed_ops,
 };
 
 /* --- host --- */

@@ -1,5 +1,9 @@
+#include <string.h>
+
+#include "base/checked.h"
 #include "base/numbers.h"
 #include "runtime/host_build_graph/host_build_graph.h"
+#include "tensor/view.h"
 
 /* Where the tables lie in the chip's private memory. */
 typedef struct layout {
@@ -44,6 +48,33 @@ static void show_life(gbx_graph *graph, uint64_t step) {
         atomic_fetch_add_explicit(&graph->device->control->heartbeat, 1, memory_order_relaxed);
 }
 
+/* Whether a word is the address of a description that says the same. */
+static bool leads_to(const gbx_graph *graph, uint64_t word, const gbx_tensor *tensor) {
+    const gbx_graph_limits *limits = &graph->limits;
+    return word % _Alignof(gbx_tensor) == 0 && word >= limits->gm_base &&
+           gbx_range_is_inside(word - limits->gm_base, sizeof *tensor, limits->gm_bytes) &&
+           gbx_tensor_is_alike((const gbx_tensor *)(uintptr_t)word, tensor);
+}
+
+/* Makes the private copy of a task's arguments, which are in the storage, and gives it to the task.
+ */
+static void keep_arguments(const gbx_graph *graph, gbx_sched_task *task) {
+    const gbx_task_arguments *shown = task->arguments;
+    gbx_task_arguments *kept = gbx_graph_kept(graph, (uint64_t)(uintptr_t)shown);
+    memcpy(kept, shown, gbx_task_arguments_bytes(shown->word_count, shown->tensor_count));
+    const gbx_tensor *tensor = gbx_task_arguments_tensors(kept);
+    kept->misdescribed_words = 0;
+    for (uint32_t i = 0; i < kept->word_count; ++i)
+        if (kept->kinds[i] & GBX_WORD_TENSOR && !leads_to(graph, kept->words[i], tensor++))
+            kept->misdescribed_words |= UINT64_C(1) << i;
+    /* Both copies are the same. */
+    ((gbx_task_arguments *)(uintptr_t)shown)->misdescribed_words = kept->misdescribed_words;
+    task->arguments = kept;
+    task->right_at = 0; /* nothing has run */
+    if (task->words == shown->words)
+        task->words = kept->words;
+}
+
 /* On the control thread, before any kernel runs: global memory does not change meanwhile. */
 static void build(gbx_graph *graph) {
     const gbx_graph_launch *launch = graph->launch;
@@ -59,6 +90,10 @@ static void build(gbx_graph *graph) {
             return; /* tasks are left, which fails the launch */
         gbx_sched_prepare(&tasks[i], i, &table[i].kernels,
                           (const gbx_task_arguments *)(uintptr_t)table[i].arguments);
+    }
+    for (uint64_t i = 0; graph->probe && i < launch->task_count; ++i) {
+        show_life(graph, i);
+        keep_arguments(graph, &tasks[i]);
     }
     for (uint64_t i = 0; i < launch->edge_count; ++i) {
         show_life(graph, i);

@@ -41,6 +41,12 @@ uint64_t gbx_host_graph_alloc(gbx_host_graph *graph, uint64_t bytes, gbx_hal_use
     return 0;
 }
 
+uint64_t gbx_host_graph_alloc_apart(gbx_host_graph *graph, uint64_t bytes) {
+    uint64_t address =
+        gbx_host_graph_alloc(graph, bytes + 2 * (uint64_t)GBX_APART_BYTES, GBX_HAL_OWN);
+    return address ? address + GBX_APART_BYTES : 0;
+}
+
 static void fill_limits(gbx_host_graph *graph) {
     const gbx_chip *chip = graph->request.chip;
     gbx_graph_limits *limits = &graph->limits;
@@ -210,10 +216,10 @@ static gbx_status copy_graph(gbx_host_graph *graph, gbx_graph_launch *launch) {
         tasks_at += arguments_bytes(gbx_host_entry_at(graph, i));
     uint64_t edges_at = tasks_at + count * sizeof(gbx_host_task);
     uint64_t bytes = edges_at + graph->edges.count * sizeof(gbx_host_edge);
-    uint64_t base = gbx_host_graph_alloc(graph, bytes + 64, GBX_HAL_OWN);
+    uint64_t base = gbx_host_graph_alloc_apart(graph, bytes);
     if (!base)
         return take_failure(graph);
-    char *image = malloc(bytes + 64);
+    char *image = malloc(bytes + 1);
     if (!image)
         return gbx_fail_memory("copying the %" PRIu64 " bytes of the graph", bytes);
     gbx_host_task *tasks = (gbx_host_task *)(image + tasks_at);
@@ -228,6 +234,8 @@ static gbx_status copy_graph(gbx_host_graph *graph, gbx_graph_launch *launch) {
         memcpy(image + edges_at, graph->edges.elements, bytes - edges_at);
     gbx_status status = gbx_gm_copy_in(graph->request.chip, base, image, bytes);
     free(image);
+    launch->storage = base;
+    launch->storage_bytes = tasks_at;
     launch->tasks = base + tasks_at;
     launch->edges = base + edges_at;
     launch->task_count = count;

@@ -88,7 +88,7 @@ static gbx_host_page *page_with_room(gbx_host_graph *graph) {
         return NULL;
     }
     page->count = 0;
-    page->address = gbx_host_graph_alloc(graph, sizeof page->tensors, GBX_HAL_OWN);
+    page->address = gbx_host_graph_alloc_apart(graph, sizeof page->tensors);
     return page->address ? page : NULL;
 }
 

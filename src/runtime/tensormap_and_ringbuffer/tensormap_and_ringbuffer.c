@@ -31,8 +31,9 @@ static uint64_t new_output_bytes(const gbx_tensor *tensor) {
 }
 
 /* What a task needs; its new outputs lie in one piece. False, with an error, if they never fit. */
-static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args,
-                       gbx_window_need *out_need) {
+static inline __attribute__((always_inline)) bool
+count_need(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args,
+           gbx_window_need *out_need, bool is_probed) {
     uint32_t words = args->tensor_count + args->scalar_count;
     *out_need = (gbx_window_need){
         .argument_bytes = gbx_task_arguments_bytes(words, args->tensor_count),
@@ -44,7 +45,7 @@ static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, cons
         uint32_t index = (uint32_t)__builtin_ctz(news);
         uint64_t bytes = new_output_bytes(args->tensors[index]);
         wanted += bytes;
-        out_need->heap_bytes += bytes + window->zone_bytes;
+        out_need->heap_bytes += bytes + (is_probed ? window->zone_bytes : 0);
         if (bytes > limit || wanted > limit) {
             gbx_graph_error error = {.kind = GBX_GRAPH_HEAP_TENSOR,
                                      .func_id = out_need->func_id,
@@ -60,20 +61,22 @@ static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, cons
 /* The guard fills the zone behind it, and poisons it. */
 static void guard_output(gbx_window *window, const gbx_task_kernels *kernels, uint32_t index,
                          const gbx_tensor *tensor) {
-    gbx_probe_buffer buffer = {
-        .address = tensor->data,
-        .bytes = tensor->buffer_bytes,
-        .zone_end = tensor->data + new_output_bytes(tensor) + window->zone_bytes,
-        .place = GBX_PLACE_OUTPUT,
-        .index = index,
-        .owner_task = window->next_id,
-        .owner_func = gbx_first_kernel(kernels)};
+    gbx_probe_buffer buffer = {.address = tensor->data,
+                               .bytes = tensor->buffer_bytes,
+                               .zone_end =
+                                   tensor->data + new_output_bytes(tensor) + window->zone_bytes,
+                               .place = GBX_PLACE_OUTPUT,
+                               .index = index,
+                               .owner_task = window->next_id,
+                               .owner_func = gbx_first_kernel(kernels)};
     gbx_graph_guard(window->graph, &buffer);
 }
 
 /* One piece of the heap for all new outputs of a task. */
-static void allocate_outputs(gbx_window *window, const gbx_task_kernels *kernels,
-                             const gbx_args *args, uint64_t bytes) {
+static inline __attribute__((always_inline)) void allocate_outputs(gbx_window *window,
+                                                                   const gbx_task_kernels *kernels,
+                                                                   const gbx_args *args,
+                                                                   uint64_t bytes, bool is_probed) {
     uint64_t address = gbx_ring_take(&window->heap, bytes);
     gbx_tensor_map_heap_push(window->map, address, bytes);
     for (uint32_t news = args->new_outputs; news; news &= news - 1) {
@@ -82,8 +85,8 @@ static void allocate_outputs(gbx_window *window, const gbx_task_kernels *kernels
         gbx_tensor *tensor = (gbx_tensor *)(uintptr_t)args->tensors[index];
         tensor->data = address;
         tensor->buffer_bytes = gbx_tensor_payload_bytes(tensor);
-        address += new_output_bytes(tensor) + window->zone_bytes;
-        if (window->zone_bytes)
+        address += new_output_bytes(tensor) + (is_probed ? window->zone_bytes : 0);
+        if (is_probed && window->zone_bytes)
             guard_output(window, kernels, index, tensor);
     }
 }
@@ -98,17 +101,16 @@ static void depend(void *context, uint64_t position) {
     gbx_window_depend(submitted->window, submitted->task, position);
 }
 
-static gbx_task submit(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args,
-                       const gbx_window_need *need) {
+static inline __attribute__((always_inline)) gbx_task
+submit(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args,
+       const gbx_window_need *need, bool is_probed) {
     gbx_task id = window->next_id;
     uint64_t position;
     submission submitted = {.window = window, .task = gbx_window_take(window, &position)};
     if (args->new_outputs)
-        allocate_outputs(window, kernels, args, need->heap_bytes);
-    gbx_task_arguments *arguments =
-        (gbx_task_arguments *)(uintptr_t)gbx_ring_take(&window->arguments, need->argument_bytes);
-    gbx_write_arguments(args, arguments);
-    gbx_sched_prepare(submitted.task, id, kernels, arguments);
+        allocate_outputs(window, kernels, args, need->heap_bytes, is_probed);
+    uint64_t place = gbx_ring_take(&window->arguments, need->argument_bytes);
+    gbx_graph_prepare(window->graph, submitted.task, id, kernels, args, place, is_probed);
     if (args->tensor_count)
         gbx_tensor_map_add_task(window->map, position, args->tensors, args->roles,
                                 args->tensor_count, depend, &submitted);
@@ -127,12 +129,13 @@ static void count_rest(gbx_window *window, const gbx_task_kernels *kernels, cons
         const gbx_tensor *tensor = args->tensors[(uint32_t)__builtin_ctz(news)];
         is_sound = is_sound && tensor && gbx_tensor_is_valid(tensor, &first, &end);
     }
-    if (window->is_counting && is_sound && count_need(window, kernels, args, &need))
+    if (window->is_counting && is_sound && count_need(window, kernels, args, &need, true))
         gbx_window_count_wanted(window, &need);
 }
 
-static gbx_task submit_task(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
-                            const gbx_args *args) {
+static inline __attribute__((always_inline)) gbx_task
+check_and_submit(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
+                 const gbx_args *args, bool is_probed) {
     gbx_window *window = window_of(orchestration);
     gbx_window_need need;
     if (!gbx_graph_builds_on(window->graph)) {
@@ -140,9 +143,20 @@ static gbx_task submit_task(gbx_orchestration *orchestration, const gbx_task_ker
         return GBX_NO_TASK;
     }
     if (!gbx_graph_check_task(window->graph, kernels, args) ||
-        !count_need(window, kernels, args, &need) || !gbx_window_make_room(window, &need))
+        !count_need(window, kernels, args, &need, is_probed) ||
+        !gbx_window_make_room(window, &need))
         return GBX_NO_TASK;
-    return submit(window, kernels, args, &need);
+    return submit(window, kernels, args, &need, is_probed);
+}
+
+static gbx_task submit_task(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
+                            const gbx_args *args) {
+    return check_and_submit(orchestration, kernels, args, false);
+}
+
+static gbx_task submit_probed(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
+                              const gbx_args *args) {
+    return check_and_submit(orchestration, kernels, args, true);
 }
 
 /* --- scopes --- */
@@ -185,14 +199,13 @@ static void await_tensor(gbx_graph *graph, const gbx_tensor *tensor) {
     gbx_tensor_map_find(window->map, tensor, false, await_writer, window);
 }
 
-static const gbx_orchestration_ops ops = {
-    .refuse = gbx_graph_refuse,
-    .report_failure = gbx_graph_fail_by_user,
-    .submit_task = submit_task,
-    .scope_begin = scope_begin,
-    .scope_end = scope_end,
-    .get_tensor_data = gbx_graph_get_tensor_data,
-};
+#define SHARED_OPS                                                                                 \
+    .refuse = gbx_graph_refuse, .report_failure = gbx_graph_fail_by_user,                          \
+    .scope_begin = scope_begin, .scope_end = scope_end,                                            \
+    .get_tensor_data = gbx_graph_get_tensor_data
+
+static const gbx_orchestration_ops ops = {SHARED_OPS, .submit_task = submit_task};
+static const gbx_orchestration_ops probed_ops = {SHARED_OPS, .submit_task = submit_probed};
 
 static const gbx_builder builder = {
     .memory_bytes = memory_bytes,
@@ -201,6 +214,7 @@ static const gbx_builder builder = {
     .end = end,
     .await_tensor = await_tensor,
     .ops = &ops,
+    .probed_ops = &probed_ops,
 };
 
 /* --- host --- */

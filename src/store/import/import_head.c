@@ -202,7 +202,7 @@ static gbx_status get_name(const gbx_cursor *object, const char *name, const gbx
 static gbx_status add_loss(gbx_import_journal *journal, const gbx_cursor *object) {
     struct {
         gbx_record_loss loss;
-        uint64_t result; /* 1 + arg_index */
+        gbx_record_lost lost;
     } record = {.loss.head = {.type = GBX_RECORD_LOSS, .words = sizeof record.loss / 8}};
     gbx_record_loss *loss = &record.loss;
     uint32_t cause = GBX_LOSS_UNKNOWN;
@@ -221,7 +221,7 @@ static gbx_status add_loss(gbx_import_journal *journal, const gbx_cursor *object
     if (member.value) {
         int64_t arg_index = 0;
         GBX_TRY(gbx_cursor_integer(&member, 0, GBX_MAX_RUN_TENSORS - 1, &arg_index));
-        record.result = (uint64_t)arg_index + 1;
+        record.lost.result = (uint64_t)arg_index + 1;
         loss->head.words = sizeof record / 8;
     }
     return gbx_import_journal_add(journal, &loss->head);

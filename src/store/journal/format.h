@@ -147,6 +147,14 @@ typedef struct gbx_record_task {
 } gbx_record_task;
 static_assert(sizeof(gbx_record_task) == 64, "layout of the journal");
 
+/* After TASK: how many of its arguments are recorded or skipped at each stage, unless they are
+ * lost. Glassbox 0.1.0 does not write it. */
+typedef struct gbx_record_announced {
+    uint32_t before; /* dispatch */
+    uint32_t after;  /* completion */
+} gbx_record_announced;
+static_assert(sizeof(gbx_record_announced) == 8, "layout of the journal");
+
 /* EDGES: the numbers (task_seq) of predecessors follow, a word each, up to the last head.tail_words
  * words. DONE: only the head. */
 
@@ -232,15 +240,21 @@ static_assert(sizeof(gbx_record_piece) == 24, "layout of the journal");
 /* Of a record: a tensor in more pieces has none listed. */
 #define GBX_RECORD_MAX_PIECES 4096u
 
-/* LOSS: head.task, arg_index and stage of the first lost record. A word may follow: 1 + arg_index
- * of a lost RESULT, or 0; the head then has neither stage nor arg_index. */
+/* LOSS: head.task, arg_index and stage of the first lost record; neither of a lost RESULT. */
 typedef struct gbx_record_loss {
     gbx_record head;
-    uint32_t cause; /* gbx_loss_cause */
-    uint32_t reserved;
-    uint64_t count; /* how many records */
+    uint32_t cause;    /* gbx_loss_cause */
+    uint32_t is_least; /* 1: how many more there were is unknown */
+    uint64_t count;    /* how many records */
 } gbx_record_loss;
 static_assert(sizeof(gbx_record_loss) == 48, "layout of the journal");
+
+/* After LOSS. Glassbox 0.1.0 does not write it. */
+typedef struct gbx_record_lost {
+    uint64_t argument_count; /* how many of the records are arguments that TASK records announce */
+    uint64_t result;         /* 1 + arg_index of a lost RESULT; 0: none */
+} gbx_record_lost;
+static_assert(sizeof(gbx_record_lost) == 16, "layout of the journal");
 
 /* SKIPPED: head.arg_index is GBX_ARG_NONE for a complete task. */
 typedef struct gbx_record_skipped {
@@ -251,7 +265,7 @@ typedef struct gbx_record_skipped {
 static_assert(sizeof(gbx_record_skipped) == 40, "layout of the journal");
 
 /* END: what the writer counted; `bytes` of text follow, zero padded: the status ("ok", or why the
- * run failed). Then gbx_record_outcome. */
+ * run failed). Then gbx_record_outcome and gbx_record_sums. */
 typedef struct gbx_record_end {
     gbx_record head;       /* GBX_FLAG_COMPLETE */
     uint64_t record_count; /* tensors and scalars */
@@ -316,6 +330,24 @@ typedef struct gbx_record_outcome {
 static_assert(sizeof(gbx_record_outcome) == 56, "layout of the journal");
 static_assert(offsetof(gbx_record_outcome, task_id) == 16, "layout of the journal");
 static_assert(offsetof(gbx_record_outcome, address) == 40, "layout of the journal");
+
+/* Whether the sums of END are known; a number that is not here is unknown. */
+typedef enum gbx_sums_state {
+    GBX_SUMS_NONE = 0,   /* written by a version that does not count them */
+    GBX_SUMS_EXACT = 1,  /* announced = arguments recorded + skipped + lost */
+    GBX_SUMS_UNKNOWN = 2 /* the chip died, or a kernel overwrote what it counted: a loss with
+                            is_least says so */
+} gbx_sums_state;
+
+/* After gbx_record_outcome: what the device counted in memory that kernels cannot reach. Glassbox
+ * 0.1.0 does not write it. */
+typedef struct gbx_record_sums {
+    uint32_t state; /* gbx_sums_state */
+    uint32_t reserved;
+    uint64_t announced;      /* arguments of tasks that were to be recorded or skipped */
+    uint64_t lost_arguments; /* of all LOSS records */
+} gbx_record_sums;
+static_assert(sizeof(gbx_record_sums) == 24, "layout of the journal");
 
 #define GBX_NO_END_NS UINT64_MAX
 

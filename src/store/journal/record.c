@@ -328,9 +328,26 @@ const uint64_t *gbx_record_tail(const gbx_record *record, uint64_t *out_words) {
     return (const uint64_t *)(const void *)record + known;
 }
 
-uint32_t gbx_record_lost_result(const gbx_record_loss *loss) {
+static bool copy_tail(const gbx_record *record, void *to, size_t bytes) {
     uint64_t words;
-    const uint64_t *tail = gbx_record_tail(&loss->head, &words);
-    return words && tail[0] && tail[0] <= GBX_MAX_RUN_TENSORS ? (uint32_t)tail[0] - 1
-                                                              : GBX_ARG_NONE;
+    const uint64_t *tail = gbx_record_tail(record, &words);
+    if (words < bytes / 8)
+        return false;
+    memcpy(to, tail, bytes);
+    return true;
+}
+
+bool gbx_record_get_announced(const gbx_record_task *record, gbx_record_announced *out_announced) {
+    return copy_tail(&record->head, out_announced, sizeof *out_announced);
+}
+
+bool gbx_record_get_lost_arguments(const gbx_record_loss *record, uint64_t *out_count) {
+    return copy_tail(&record->head, out_count, sizeof *out_count);
+}
+
+uint32_t gbx_record_lost_result(const gbx_record_loss *record) {
+    gbx_record_lost lost;
+    bool is_there = copy_tail(&record->head, &lost, sizeof lost);
+    return is_there && lost.result && lost.result <= GBX_MAX_RUN_TENSORS ? (uint32_t)lost.result - 1
+                                                                         : GBX_ARG_NONE;
 }

@@ -110,7 +110,14 @@ const void *gbx_record_next_slot(const void *at, gbx_slot_view *out_view);
 const uint64_t *gbx_record_tail(const gbx_record *record, uint64_t *out_words);
 
 /* The argument of the run whose RESULT a LOSS counts; GBX_ARG_NONE: it counts other records. */
-uint32_t gbx_record_lost_result(const gbx_record_loss *loss);
+uint32_t gbx_record_lost_result(const gbx_record_loss *record);
+
+/* What a TASK announces; false when it does not say. */
+bool gbx_record_get_announced(const gbx_record_task *record, gbx_record_announced *out_announced);
+
+/* How many of the records of a LOSS are arguments that tasks announced; false when it does not
+ * say. */
+bool gbx_record_get_lost_arguments(const gbx_record_loss *record, uint64_t *out_count);
 
 /* GBX_KIND_TENSOR, GBX_KIND_SCALAR or GBX_KIND_WORD. */
 static inline uint32_t gbx_record_slot_kind(const gbx_record_slot *slot) {

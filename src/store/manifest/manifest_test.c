@@ -278,6 +278,7 @@ static void build_golden(builder *b) {
     add_loss(b, (head){.stage = 1, .arg_index = 3, .task = 2}, 1, 11);
     add_loss(b, (head){.stage = 255, .arg_index = 255, .task = 4}, 3, 4);
     add_loss(b, (head){.stage = 255, .arg_index = 255}, 1, 1);
+    put_u64(b, 0);
     put_u64(b, 6); /* the result of argument 5 */
     add_skipped(b, (head){.stage = 255, .arg_index = 255, .task = 2}, 0, 7);
     const gbx_run_finding over = {.kind = GBX_RUN_FINDING_OVERRUN,

@@ -42,6 +42,41 @@ GBX_MUST_USE gbx_status gbx_verify_payload(gbx_reader *reader, gbx_verify_list *
                                            const gbx_verify_observer *observer,
                                            uint64_t *out_file_bytes);
 
+/* --- verify_sums.c: announced = recorded + skipped + lost --- */
+
+/* A task that has more or fewer arguments than it announced. */
+typedef struct gbx_sums_task {
+    uint64_t task;
+    uint64_t expected;
+    uint64_t found;
+} gbx_sums_task;
+
+typedef struct gbx_sums_check {
+    gbx_reader *reader;
+    gbx_findings *findings;
+    uint64_t *skipped; /* the task of each skipped argument, sorted */
+    uint64_t skipped_count;
+    uint64_t skipped_at; /* those of earlier tasks were counted */
+    uint64_t lost;       /* arguments */
+    bool is_loss_known;  /* every LOSS says exactly how many arguments */
+    uint64_t missing;    /* of all tasks; the first one: */
+    gbx_sums_task first;
+    gbx_record_task first_about;
+} gbx_sums_check;
+
+/* Call gbx_sums_free, even if it fails. */
+GBX_MUST_USE gbx_status gbx_sums_begin(gbx_sums_check *sums, gbx_reader *reader,
+                                       gbx_findings *findings);
+void gbx_sums_free(gbx_sums_check *sums);
+
+/* A task with as many records of arguments at each stage; tasks come in order of their numbers. */
+void gbx_sums_add_task(gbx_sums_check *sums, const gbx_record_task *about,
+                       const gbx_record_announced *announced, uint64_t before, uint64_t after,
+                       bool is_done, bool is_strict);
+
+/* All tasks together. */
+void gbx_sums_end(gbx_sums_check *sums);
+
 /* --- verify_manifest.c --- */
 
 /*

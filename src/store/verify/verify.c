@@ -18,12 +18,14 @@
 typedef struct task_check {
     uint64_t task;
     uint64_t task_records;
-    uint64_t argument_records;
+    uint64_t argument_records[2]; /* by stage */
     uint64_t predecessors;
     uint64_t dispatches;
     uint64_t executions; /* 0 in dumps of versions without such records */
     uint64_t dones;
     gbx_record_task about; /* valid if task_records is not 0 */
+    gbx_record_announced announced;
+    bool has_announced;
 } task_check;
 
 typedef struct journal_check {
@@ -31,6 +33,7 @@ typedef struct journal_check {
     gbx_reader *reader;
     gbx_findings *findings;
     gbx_verify_list payloads;
+    gbx_sums_check sums;
     task_check task;
     bool has_task;
     bool is_own;         /* as gbx_verify_is_own says */
@@ -161,7 +164,7 @@ static gbx_status check_argument(journal_check *check, const gbx_record *head, u
             GBX_TRY(add_finding(check, &kept, GBX_FINDING_TASK, "is recorded twice", NULL, NULL));
     }
     check->previous = kept;
-    ++check->task.argument_records;
+    ++check->task.argument_records[kept.stage == GBX_STAGE_AFTER];
     ++check->out->records;
     return NULL;
 }
@@ -249,6 +252,9 @@ static void end_task(journal_check *check) {
         compare_task(check, "completions", 1, task->dones);
     if (task->task_records > 0 && task->predecessors > task->about.predecessor_count)
         compare_task(check, "predecessors", task->about.predecessor_count, task->predecessors);
+    if (task->task_records == 1 && task->has_announced)
+        gbx_sums_add_task(&check->sums, &task->about, &task->announced, task->argument_records[0],
+                          task->argument_records[1], task->dones > 0, check->out->is_strict);
     if (!check->out->is_strict)
         return;
     if (task->task_records == 0) {
@@ -280,6 +286,8 @@ static gbx_status check_record(journal_check *check, const gbx_record *record, u
     case GBX_RECORD_TASK:
         ++check->task.task_records;
         memcpy(&check->task.about, record, sizeof check->task.about);
+        check->task.has_announced = gbx_record_get_announced(
+            (const gbx_record_task *)(const void *)record, &check->task.announced);
         return NULL;
     case GBX_RECORD_EDGES:
         (void)gbx_record_edges(record, &edges);
@@ -387,7 +395,12 @@ static gbx_status check_contents(const gbx_verify_observer *observer, gbx_verifi
                            .findings = &out->findings,
                            .is_own = gbx_verify_is_own(out->reader)};
     check.is_ok = gbx_reader_has_ended_well(out->reader);
-    gbx_status status = check_records(&check);
+    gbx_status status = gbx_sums_begin(&check.sums, out->reader, &out->findings);
+    if (!status)
+        status = check_records(&check);
+    if (!status)
+        gbx_sums_end(&check.sums);
+    gbx_sums_free(&check.sums);
     if (!status)
         status = check_results(&check);
     if (!status)
