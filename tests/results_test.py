@@ -297,6 +297,29 @@ def test_damage():
     check_good("without a journal", where)
 
 
+def test_disk():
+    """Results that did not fit on the disk are lost one by one, and named; what fitted is there."""
+    platform, runtime = VARIANTS[5]
+    where = root / "dump_disk"
+    scene = json.loads(json.dumps(SCENE))
+    scene["args"][2]["shape"] = [10_000_000]  # twice in the records of its task, and no room for the third time
+    run(make("results_scene", scene, FILES), "-p", platform, "--runtime", runtime, "--no-golden", "--dump-tensor", "--no-dedup",
+        "--gm", "96M", "--dump-arena", "1M", "-o", str(where), code=4, limit_bytes=96 << 20)
+    manifest = manifest_of(where)
+    check("disk: lost", [(loss["result"], loss["cause"], loss["count"], loss["task_seq"], loss["stage"], loss["arg_index"])
+                         for loss in manifest["losses"]],
+          [(2, "disk", 1, None, None, None), (3, "disk", 1, None, None, None)])
+    check("disk: entries", (len(manifest["tensors"]), manifest["complete"], manifest["dropped_records"]), (7, False, 2))
+    results, data = stored(where)
+    check("disk: the rest", (list(results), data["y"] == expected(runtime)["y"]), (["y"], True))
+    verified = check_good("disk", where)
+    check("disk: losses in Python", [loss["result"] for loss in verified.losses], [2, 3])
+    check_in("disk: verify names it", "lost: 1 record, the result of argument 2 of the run", glassbox("verify", where).stdout)
+    (where / "tensor_dump" / "tensor_dump.rec").unlink()
+    alone = json.loads(glassbox("view", where, "--json").stdout)
+    check("disk: without a journal", (alone["losses"], alone["results"]), (manifest["losses"], manifest["results"]))
+
+
 def test_killed():
     """A journal that ends before its last block, as that of a killed run: no results, and the rest is there."""
     where, _ = dump("killed", VARIANTS[1], "--dump-tensor")
@@ -346,4 +369,4 @@ def test_view():
 
 
 sys.exit(run_tests(test_values, test_where_tasks_wrote, test_stats, test_none, test_truncated, test_in_flight, test_damage,
-                   test_killed, test_old, test_view))
+                   test_disk, test_killed, test_old, test_view))
