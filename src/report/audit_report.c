@@ -232,7 +232,9 @@ static void print_notes(gbx_sink *sink, const gbx_audit_counts *counts) {
                    gbx_text_count(t, counts->first_reads));
     gbx_sink_count(sink, "read too early: ", counts->raced, "input", ", holding something else");
     if (counts->unread > 0)
-        gbx_sink_print(sink, "outputs: %s; %s read by no later task: a change of %s is not seen\n",
+        gbx_sink_print(sink,
+                       "outputs: %s; %s neither read later nor part of a result: a change of %s is "
+                       "not seen\n",
                        gbx_text_count(t, counts->outputs), gbx_text_count(t, counts->unread),
                        gbx_text_verb(counts->unread, "it", "these"));
     print_results(sink, counts);
