@@ -183,8 +183,13 @@ static void print_verdict(gbx_sink *sink, const gbx_audit *audit) {
                        gbx_text_count(t, left_out), records, tasks, missing[0] ? ", and " : "",
                        missing);
     else
-        gbx_sink_print(sink, "no findings%s%s: %s of %s do not contradict each other\n",
-                       missing[0] ? ", but " : "", missing, records, tasks);
+        gbx_sink_print(
+            sink, "no findings%s%s: %s of %s do not contradict each other%s\n",
+            missing[0] ? ", but " : "", missing, records, tasks,
+            counts->results_incomplete > 0
+                ? gbx_text_format(t, "; %s of the run could not be compared",
+                                  gbx_text_counted(t, counts->results_incomplete, "result"))
+                : "");
 }
 
 static void print_missing(gbx_sink *sink, const gbx_audit_counts *counts) {

@@ -5,6 +5,8 @@
 #include "report/reports.h"
 #include "report/table.h"
 
+enum { INDENTED_MAX = 10 };
+
 /* --- names --- */
 
 /* "[3,17]"; "" of a tensor without dimensions. */
@@ -163,6 +165,11 @@ static gbx_status print_sources(const gbx_reporting *r, const gbx_blame_input *i
     return NULL;
 }
 
+/* Steps far back are not indented further. */
+static int indent_of(const gbx_blame_input *input) {
+    return 2 * (int)(input->depth < INDENTED_MAX ? input->depth : INDENTED_MAX);
+}
+
 static gbx_status print_inputs(const gbx_reporting *r, const gbx_blame_inputs *inputs) {
     gbx_texts *t = &r->sink->texts;
     for (size_t i = 0; i < inputs->count; ++i) {
@@ -171,9 +178,9 @@ static gbx_status print_inputs(const gbx_reporting *r, const gbx_blame_inputs *i
         gbx_party p;
         GBX_TRY(gbx_party_find(r, input->task, input->entry, &p));
         if (is_first)
-            gbx_sink_print(r->sink, "%*s%s read\n", (int)input->depth * 2, "",
+            gbx_sink_print(r->sink, "%*s%s read\n", indent_of(input), "",
                            gbx_text_party_task(t, &p));
-        gbx_sink_print(r->sink, "%*s%s %s", (int)input->depth * 2 + 2, "",
+        gbx_sink_print(r->sink, "%*s%s %s", indent_of(input) + 2, "",
                        gbx_text_party_argument(t, &p),
                        gbx_text_numbers(t, p.tensor.shape, p.tensor.ndims));
         GBX_TRY(print_sources(r, input));
