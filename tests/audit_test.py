@@ -34,14 +34,16 @@ def run_scene(scene, directory, platform, runtime):
     return json.loads((directory / "tensor_dump" / "tensor_dump.json").read_text())
 
 
-def count_reads(tensors):
-    """Inputs that read unknown memory, and outputs that were overwritten before anything read them; only from addresses
-    and times."""
+def count_reads(tensors, results):
+    """Inputs that read unknown memory; outputs that were overwritten before anything read them and that are no part of a
+    result; bytes of results that no task wrote. Only from addresses and times."""
     views = [(f"V{element_bytes(entry['dtype'])}", entry["shape"], entry["strides"], entry["start_offset"],
               int(entry["buffer_addr"], 16)) for entry in tensors]
-    base = min(view[-1] for view in views)
+    pieces = [(int(piece["address"], 16), piece["bytes"]) for result in results for piece in result["pieces"]]
+    base = min([view[-1] for view in views] + [address for address, _ in pieces])
     places = [place(view) - base for view in views]
-    last, first_reads, read = np.full(max(int(at.max(initial=0)) for at in places) + 1, -2), 0, set()
+    end = max([int(at.max(initial=0)) for at in places] + [address + size - base for address, size in pieces])
+    last, first_reads, read = np.full(end + 1, -2), 0, set()
     order = sorted(range(len(tensors)), key=lambda i: (tensors[i]["time_ns"], tensors[i]["stage"] == BEFORE))
     for i in order:
         at, known = places[i], last[places[i]]
@@ -51,17 +53,25 @@ def count_reads(tensors):
         first_reads += bool((known == -2).all())
         read.update(np.unique(known).tolist())
         last[at[known == -2]] = -1
-    return first_reads, sum(entry["stage"] == AFTER and i not in read for i, entry in enumerate(tensors))
+    unwritten = 0
+    for address, size in pieces:
+        known = last[address - base:address - base + size]
+        read.update(np.unique(known).tolist())
+        unwritten += int((known < 0).sum())
+    return first_reads, unwritten, sum(entry["stage"] == AFTER and i not in read for i, entry in enumerate(tensors))
 
 
 def check_example(directory, runtime, manifest):
     """Nothing is found, and all inputs were compared, except those that read their memory first."""
     tensors = [entry for entry in manifest["tensors"] if entry["kind"] == "tensor"]
     inputs = sum(entry["stage"] == BEFORE for entry in tensors)
-    first_reads, unread = count_reads(tensors)
+    results = manifest["results"]
+    first_reads, unwritten, unread = count_reads(tensors, results)
     expected = {"tasks": len({entry["task_seq"] for entry in manifest["tensors"]}), "records": len(tensors),
                 "inputs": inputs, "compared": inputs - first_reads, "first_reads": first_reads, "raced": 0,
                 "outputs": len(tensors) - inputs, "unread_outputs": unread,
+                "results": len(results), "results_compared": len(results), "results_incomplete": 0, "results_raced": 0,
+                "result_bytes": sum(result["bin_size"] for result in results), "result_unwritten_bytes": unwritten,
                 "order": "edges" if runtime in EXPLICIT else "times", "more_findings": False, "findings": []}
     got = audit(directory, 0)
     check(directory.name, {key: got.get(key) for key in expected}, expected)

@@ -369,8 +369,8 @@ def test_depth_and_text(root):
                (3, 0, 0, 256, 256, []), (3, 1, 0, 256, 256, [])])
         lines = blame_lines(directory, "mid[27]", "--depth", "1")
         check(f"{directory.name}: text", lines,
-              [f"mid[27] was last written by task 3 (bump), argument 1 y[27], which left {str(np.float32(value))} there; "
-               f"at the end of the run it is {str(np.float32(value))}",
+              [f"mid[27] was last written by task 3 (bump), argument 1 y[27]: {str(np.float32(value))}, "
+               "unchanged at the end of the run",
                "  task 3 (bump) read", "    argument 0 x [64], which no task wrote",
                "    argument 1 y [240] from argument 1 y of task 2 (copy)",
                f"next: glassbox replay {directory} --task 3"])
@@ -433,7 +433,7 @@ def test_spill(root):
         check(f"{directory.name}: beside it", blame(directory, "out[3,11]")["changed"], False)
     check("spill: text", blame_lines(directory, "out[3,8]")[:3],
           ["out[3,8] was changed by a task that does not declare it: it is -7.25, but the last that declares to write it is "
-           "task 0 (stamp), argument 1 y[3,0], which left 1.0234375 there",
+           "task 0 (stamp), argument 1 y[3,0]: 1.0234375",
            "  tasks that ran since, the likeliest writer first:",
            "    task 2 (spill), whose argument 1 y ends right before"])
     text = glassbox("audit", directory).stdout
@@ -484,10 +484,10 @@ def test_nan(root):
               (None, 2, "have_some", 1))
         check(f"{directory.name}: only earlier tasks", first_nan(directory, ["check", "--first-nan", "--task", "0"], code=0)["first"], None)
     lines = blame_lines(directory, "--nan")
-    check("nan: text", lines[0].split(": nan")[0], "the first to make them: argument 1 y of task 1 (plant_nan) has 1 NaN, the first at [5]")
+    check("nan: text", lines[0].split(": nan")[0], "the first that made a NaN or Inf: argument 1 y of task 1 (plant_nan) has 1 NaN, the first at [5]")
     check("nan: next", lines[-1], f"next: glassbox replay {directory} --task 1")
     shown = glassbox("view", directory, "--first-nan")
-    check_in("nan: view", "the first to make them: argument 1 y of task 1 (plant_nan)", shown.stdout)
+    check_in("nan: view", "the first that made a NaN or Inf: argument 1 y of task 1 (plant_nan)", shown.stdout)
     stats = root / "nan_stats"
     run_scene(scene, stats, RUNTIMES[1], PLATFORMS[1], "--dump-tensor=stats")
     got = first_nan(stats, ["blame", "--nan"], code=0)

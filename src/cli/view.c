@@ -165,7 +165,7 @@ static gbx_status select_first_nan(const command_line *line, gbx_invocation *inv
     const gbx_nan_output *answer = gbx_first_nan_answer(&found);
     if (!line->as_json && !line->is_export)
         GBX_TRY(gbx_first_nan_print(invocation->sink, dump, line->dump, &found, false));
-    if (answer)
+    if (answer && selected->indices)
         selected->indices[0] = answer->entry;
     selected->count = answer != NULL;
     return NULL;

@@ -183,8 +183,13 @@ static void print_verdict(gbx_sink *sink, const gbx_audit *audit) {
                        gbx_text_count(t, left_out), records, tasks, missing[0] ? ", and " : "",
                        missing);
     else
-        gbx_sink_print(sink, "no findings%s%s: %s of %s do not contradict each other\n",
-                       missing[0] ? ", but " : "", missing, records, tasks);
+        gbx_sink_print(
+            sink, "no findings%s%s: %s of %s do not contradict each other%s\n",
+            missing[0] ? ", but " : "", missing, records, tasks,
+            counts->results_incomplete > 0
+                ? gbx_text_format(t, "; %s of the run could not be compared",
+                                  gbx_text_counted(t, counts->results_incomplete, "result"))
+                : "");
 }
 
 static void print_missing(gbx_sink *sink, const gbx_audit_counts *counts) {
@@ -232,7 +237,9 @@ static void print_notes(gbx_sink *sink, const gbx_audit_counts *counts) {
                    gbx_text_count(t, counts->first_reads));
     gbx_sink_count(sink, "read too early: ", counts->raced, "input", ", holding something else");
     if (counts->unread > 0)
-        gbx_sink_print(sink, "outputs: %s; %s read by no later task: a change of %s is not seen\n",
+        gbx_sink_print(sink,
+                       "outputs: %s; %s neither read later nor part of a result: a change of %s is "
+                       "not seen\n",
                        gbx_text_count(t, counts->outputs), gbx_text_count(t, counts->unread),
                        gbx_text_verb(counts->unread, "it", "these"));
     print_results(sink, counts);

@@ -5,6 +5,8 @@
 #include "report/reports.h"
 #include "report/table.h"
 
+enum { INDENTED_MAX = 10 };
+
 /* --- names --- */
 
 /* "[3,17]"; "" of a tensor without dimensions. */
@@ -35,18 +37,16 @@ const char *gbx_text_blame(gbx_texts *texts, const gbx_opened_dump *dump, const 
 
 /* --- text: the answer --- */
 
-/* "task 41 (gelu), argument 1 y: element [3, 1], 0.5" */
+/* "task 41 (gelu), argument 1 y[3,1]: 0.5" */
 static gbx_status print_writer(const gbx_reporting *r, const gbx_blame_writer *writer) {
     gbx_texts *t = &r->sink->texts;
     gbx_party p;
     GBX_TRY(gbx_party_find(r, writer->task, writer->entry, &p));
     gbx_sink_print(r->sink, "%s, %s%s", gbx_text_party_task(t, &p), gbx_text_party_argument(t, &p),
                    compact_index(t, &p.tensor, writer->element));
-    if (!writer->has_value)
-        gbx_sink_print(r->sink, "; what it left there is not in the dump");
-    else
-        gbx_sink_print(r->sink, ", which left %s there",
-                       gbx_text_value(t, writer->dtype, writer->bits));
+    gbx_sink_print(r->sink, ": %s",
+                   writer->has_value ? gbx_text_value(t, writer->dtype, writer->bits)
+                                     : "what it left there is not in the dump");
     return NULL;
 }
 
@@ -56,12 +56,17 @@ static const char *found_text(gbx_texts *t, const gbx_blame_report *report) {
 
 /* What it holds, where that is known. */
 static const char *holds_text(gbx_texts *t, const gbx_blame_report *report) {
-    if (!report->answer.has_found)
+    const gbx_blame_answer *answer = &report->answer;
+    const gbx_blame_element *element = &report->element;
+    const gbx_blame_writer *only = answer->writer_count == 1 ? &answer->writers[0] : NULL;
+    if (!answer->has_found)
         return "";
-    if (!report->element.is_of_task)
+    if (only && only->has_value && only->bits == answer->found)
+        return element->is_of_task ? "" : ", unchanged at the end of the run";
+    if (!element->is_of_task)
         return gbx_text_format(t, "; at the end of the run it is %s", found_text(t, report));
-    return gbx_text_format(t, "; task %" PRIu64 " %s %s", report->element.task,
-                           report->element.is_left ? "left" : "read", found_text(t, report));
+    return gbx_text_format(t, "; task %" PRIu64 " %s %s", element->task,
+                           element->is_left ? "left" : "read", found_text(t, report));
 }
 
 /* One line, without its end. */
@@ -160,6 +165,11 @@ static gbx_status print_sources(const gbx_reporting *r, const gbx_blame_input *i
     return NULL;
 }
 
+/* Steps far back are not indented further. */
+static int indent_of(const gbx_blame_input *input) {
+    return 2 * (int)(input->depth < INDENTED_MAX ? input->depth : INDENTED_MAX);
+}
+
 static gbx_status print_inputs(const gbx_reporting *r, const gbx_blame_inputs *inputs) {
     gbx_texts *t = &r->sink->texts;
     for (size_t i = 0; i < inputs->count; ++i) {
@@ -168,9 +178,9 @@ static gbx_status print_inputs(const gbx_reporting *r, const gbx_blame_inputs *i
         gbx_party p;
         GBX_TRY(gbx_party_find(r, input->task, input->entry, &p));
         if (is_first)
-            gbx_sink_print(r->sink, "%*s%s read\n", (int)input->depth * 2, "",
+            gbx_sink_print(r->sink, "%*s%s read\n", indent_of(input), "",
                            gbx_text_party_task(t, &p));
-        gbx_sink_print(r->sink, "%*s%s %s", (int)input->depth * 2 + 2, "",
+        gbx_sink_print(r->sink, "%*s%s %s", indent_of(input) + 2, "",
                        gbx_text_party_argument(t, &p),
                        gbx_text_numbers(t, p.tensor.shape, p.tensor.ndims));
         GBX_TRY(print_sources(r, input));

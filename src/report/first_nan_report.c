@@ -73,14 +73,14 @@ static gbx_status print_text(const gbx_reporting *r, const gbx_first_nan *found)
         print_none(r->sink, found);
     } else {
         if (found->has_introduced)
-            GBX_TRY(print_one(r, "the first to make them: ", &found->introduced));
+            GBX_TRY(print_one(r, "the first that made a NaN or Inf: ", &found->introduced));
         else
             gbx_sink_print(r->sink, "no task is known to have made them of inputs without any\n");
         if (!is_same)
-            GBX_TRY(print_one(r, "the first to have any: ", &found->first));
+            GBX_TRY(print_one(r, "the first that has any: ", &found->first));
         if (found->has_nan &&
             (!found->has_introduced || found->nan.entry != found->introduced.entry))
-            GBX_TRY(print_one(r, "the first to make a NaN: ", &found->nan));
+            GBX_TRY(print_one(r, "the first that made a NaN: ", &found->nan));
     }
     if (found->outputs > found->unknown)
         gbx_sink_count(r->sink, "not known: ", found->unknown, "output",

@@ -280,7 +280,8 @@ static void look_at_outputs(const session *s, const gbx_case_data *data, gbx_out
     }
 }
 
-/* Keeps in the dump which outputs differ, so that other commands know. */
+/* Keeps in the dump which outputs differ, so that other commands know. The run is done even where
+ * that fails. */
 static gbx_status keep_differences(const gbx_round_result *result) {
     gbx_golden_output wrong[GBX_MAX_RUN_TENSORS];
     size_t count = 0;
@@ -300,7 +301,12 @@ static gbx_status keep_differences(const gbx_round_result *result) {
             number /= (uint64_t)tensor->shape[d];
         }
     }
-    return count > 0 ? gbx_golden_result_write(result->dump, wrong, count) : NULL;
+    gbx_status status = count > 0 ? gbx_golden_result_write(result->dump, wrong, count) : NULL;
+    if (!status)
+        return NULL;
+    gbx_status lost = gbx_fail(GBX_LOST, "%s", gbx_status_message(status));
+    gbx_status_free(status);
+    return lost;
 }
 
 /* GBX_LOST: the run is done, but its dump lacks records. */

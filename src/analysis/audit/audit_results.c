@@ -106,17 +106,66 @@ static gbx_status count_unfilled(gbx_audit_state *state, const gbx_access *piece
     return NULL;
 }
 
-static gbx_status look_at_unwritten(gbx_audit_state *state, const gbx_access *piece) {
+/* Bytes of a piece that no task declares to write: known only if a task read them. */
+static gbx_status look_at_gap(gbx_audit_state *state, const gbx_access *piece, uint64_t begin,
+                              uint64_t end) {
+    state->audit->counts.result_unwritten += end - begin;
+    for (uint64_t at = begin; at < end;) {
+        gbx_memory_range range;
+        bool is_found = gbx_memory_map_find(state->map, at, &range) && range.begin < end;
+        uint64_t known = !is_found ? end : range.begin > at ? range.begin : at;
+        GBX_TRY(count_unfilled(state, piece, at, known));
+        at = is_found ? range.end : end;
+    }
+    return NULL;
+}
+
+static gbx_status look_at_gaps(gbx_audit_state *state, const gbx_memory_map *written,
+                               const gbx_access *piece) {
     for (uint64_t at = piece->begin; at < piece->end;) {
         gbx_memory_range range;
-        bool is_found = gbx_memory_map_find(state->map, at, &range) && range.begin < piece->end;
-        uint64_t begin = !is_found ? piece->end : range.begin > at ? range.begin : at;
-        uint64_t end = is_found ? gbx_min_u64(range.end, piece->end) : piece->end;
-        bool is_written = is_found && state->accesses[range.owner].is_write;
-        state->audit->counts.result_unwritten += begin - at + (is_written ? 0 : end - begin);
-        GBX_TRY(count_unfilled(state, piece, at, begin));
-        at = end;
+        bool is_found = gbx_memory_map_find(written, at, &range) && range.begin < piece->end;
+        if (!is_found || range.begin > at)
+            GBX_TRY(look_at_gap(state, piece, at, is_found ? range.begin : piece->end));
+        at = is_found ? range.end : piece->end;
     }
+    return NULL;
+}
+
+/* Adds the bytes that a task declares to write; all between its first and last one if these are in
+ * too many pieces. */
+static gbx_status add_written(gbx_audit_state *state, gbx_access *access, gbx_memory_map *written) {
+    gbx_memory_range range = {access->begin, access->end, 0, 0};
+    gbx_byte_runs runs;
+    gbx_byte_run run;
+    GBX_TRY(gbx_access_fit(state, written, access));
+    if (access->is_contiguous || !access->is_followed)
+        return gbx_memory_map_set(written, &range);
+    GBX_TRY(gbx_access_runs(state, access, &runs));
+    while (gbx_byte_runs_next(&runs, &run)) {
+        range.begin = run.begin;
+        range.end = run.end;
+        GBX_TRY(gbx_memory_map_set(written, &range));
+    }
+    return NULL;
+}
+
+/* Owners in the state's map do not tell: it takes changed bytes from those who saw them. */
+static gbx_status look_at_unwritten(gbx_audit_state *state, gbx_memory_map *written) {
+    const gbx_access *pieces = state->accesses + state->access_count;
+    uint64_t begin = UINT64_MAX, end = 0;
+    for (uint64_t i = 0; i < state->piece_count; ++i) {
+        begin = gbx_min_u64(begin, pieces[i].begin);
+        end = pieces[i].end > end ? pieces[i].end : end;
+    }
+    for (uint64_t i = 0; i < state->access_count; ++i) {
+        gbx_access *access = &state->accesses[i];
+        if (access->is_write && access->begin < access->end && access->begin < end &&
+            begin < access->end)
+            GBX_TRY(add_written(state, access, written));
+    }
+    for (uint64_t i = 0; i < state->piece_count; ++i)
+        GBX_TRY(look_at_gaps(state, written, &pieces[i]));
     return NULL;
 }
 
@@ -140,7 +189,7 @@ static gbx_status compare_piece(gbx_audit_state *state, const gbx_access *piece,
             GBX_TRY(gbx_audit_report_change(state, piece, difference));
     }
     out->is_incomplete |= comparison->unknown_bytes > 0;
-    return look_at_unwritten(state, piece);
+    return NULL;
 }
 
 gbx_status gbx_audit_compare_results(gbx_audit_state *state) {
@@ -154,5 +203,9 @@ gbx_status gbx_audit_compare_results(gbx_audit_state *state) {
         counts->results_incomplete += !out.is_raced && out.is_incomplete;
         counts->results_compared += !out.is_raced && !out.is_incomplete;
     }
-    return NULL;
+    gbx_memory_map *written;
+    GBX_TRY(gbx_memory_map_create(GBX_OFFSETS_STAY, &written));
+    gbx_status status = look_at_unwritten(state, written);
+    gbx_memory_map_destroy(written);
+    return status;
 }

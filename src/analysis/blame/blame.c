@@ -337,7 +337,7 @@ static gbx_status find_suspects(gbx_blame *blame, const gbx_blame_element *eleme
                                .after_ns = UINT64_MAX,
                                .before_ns = UINT64_MAX,
                                .except = UINT64_MAX};
-    for (uint64_t i = 0; i < answer->writer_count; ++i) {
+    for (uint64_t i = 0; all->items && i < answer->writer_count; ++i) {
         uint64_t left_ns = state->accesses[all->items[i].access].time_ns;
         suspicion.after_ns = left_ns < suspicion.after_ns ? left_ns : suspicion.after_ns;
     }

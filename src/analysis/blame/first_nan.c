@@ -186,7 +186,7 @@ static gbx_status look_at_all(walk *w, gbx_first_nan_progress progress, void *co
         for (size_t i = 0; i < count; ++i)
             indices[i] = w->outputs[at + i].entry;
         GBX_TRY(gbx_entries_statistics(w->entries, indices, count, summaries, &done));
-        for (size_t i = 0; i < done; ++i) {
+        for (size_t i = 0; i < done && i < count; ++i) {
             GBX_TRY(look_at(w, indices[i], &summaries[i]));
             if (w->found->has_introduced && w->found->has_nan)
                 return NULL;

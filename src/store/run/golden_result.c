@@ -29,7 +29,9 @@ static gbx_status put_file(const json_t *document, const char *path) {
     char temporary[PATH_BYTES + 4];
     snprintf(temporary, sizeof temporary, "%s.tmp", path);
     FILE *to = fopen(temporary, "we");
-    bool is_written = to && json_dumpf(document, to, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) == 0 && fputc('\n', to) != EOF;
+    bool is_written = to &&
+                      json_dumpf(document, to, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) == 0 &&
+                      fputc('\n', to) != EOF;
     is_written &= to && fclose(to) == 0;
     if (is_written && rename(temporary, path) == 0)
         return NULL;
