@@ -112,7 +112,7 @@ static gbx_status provide_headers(command *line) {
 static void fix_program(command *line) {
     const char *program = line->compiler.words[0];
     char here[PATH_MAX];
-    if (program[0] == '/' || !strchr(program, '/') || !getcwd(here, sizeof here))
+    if (!program || program[0] == '/' || !strchr(program, '/') || !getcwd(here, sizeof here))
         return;
     if (snprintf(line->program, sizeof line->program, "%s/%s", here, program) < PATH_MAX)
         line->compiler.words[0] = line->program;
