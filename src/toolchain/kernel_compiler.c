@@ -112,7 +112,7 @@ static gbx_status provide_headers(command *line) {
 static void fix_program(command *line) {
     const char *program = line->compiler.words[0];
     char here[PATH_MAX];
-    if (program[0] == '/' || !strchr(program, '/') || !getcwd(here, sizeof here))
+    if (!program || program[0] == '/' || !strchr(program, '/') || !getcwd(here, sizeof here))
         return;
     if (snprintf(line->program, sizeof line->program, "%s/%s", here, program) < PATH_MAX)
         line->compiler.words[0] = line->program;
@@ -176,6 +176,10 @@ static gbx_status hash_output(const command *line, const char *source, const cha
 
 /* --- files that flags name --- */
 
+/* How a file counts: its bytes; a source with what it includes; or its bytes and the files that its
+ * words name. */
+typedef enum named_as { AS_BYTES, AS_SOURCE, AS_RESPONSE } named_as;
+
 /* Files of a command line being hashed. */
 typedef struct named_files {
     const command *line;
@@ -186,7 +190,7 @@ typedef struct named_files {
 
 static gbx_status hash_flags(named_files *files, char *const *words, size_t count);
 
-/* Whether the compiler preprocesses it: what it includes counts, too. */
+/* Whether the compiler preprocesses it. */
 static bool is_source(const char *name) {
     static const char *const suffixes[] = {".c", ".cc", ".cpp", ".cxx", ".C", ".S"};
     const char *suffix = strrchr(name, '.');
@@ -217,7 +221,7 @@ static gbx_status hash_response(named_files *files, char *text) {
 
 /* A name that is not that of a regular file adds nothing: the compiler will say if it must be one.
  */
-static gbx_status hash_file(named_files *files, const char *name, bool is_response) {
+static gbx_status hash_file(named_files *files, const char *name, named_as kind) {
     char path[PATH_MAX];
     struct stat about;
     const char *directory = name[0] != '/' ? files->line->directory : NULL;
@@ -225,7 +229,7 @@ static gbx_status hash_file(named_files *files, const char *name, bool is_respon
                           directory ? "/" : "", name);
     if (length >= PATH_MAX || stat(path, &about) != 0 || !S_ISREG(about.st_mode))
         return NULL;
-    if (!is_response && is_source(name)) {
+    if (kind == AS_SOURCE) {
         const char *const preprocessed[] = {"-E", "-g0", name, NULL};
         return hash_output(files->line, files->source, preprocessed, files->state);
     }
@@ -236,7 +240,7 @@ static gbx_status hash_file(named_files *files, const char *name, bool is_respon
         return gbx_status_annotate(status, "compiling %s", files->source);
     gbx_hash_update(files->state, &size, sizeof size);
     gbx_hash_update(files->state, bytes, size);
-    if (is_response)
+    if (kind == AS_RESPONSE)
         status = hash_response(files, bytes);
     free(bytes);
     return status;
@@ -253,7 +257,7 @@ static gbx_status hash_library(named_files *files, char *const *words, size_t co
         const char *folder = words[i][2] ? words[i] + 2 : i + 1 < count ? words[i + 1] : "";
         for (size_t k = 0; k < sizeof forms / sizeof forms[0]; ++k)
             if (snprintf(path, sizeof path, forms[k], folder, name) < PATH_MAX)
-                GBX_TRY(hash_file(files, path, false));
+                GBX_TRY(hash_file(files, path, AS_BYTES));
     }
     return NULL;
 }
@@ -264,17 +268,17 @@ static gbx_status hash_flags(named_files *files, char *const *words, size_t coun
         const char *word = words[i];
         gbx_hash_update(files->state, word, strlen(word) + 1);
         if (word[0] == '@')
-            GBX_TRY(hash_file(files, word + 1, true));
+            GBX_TRY(hash_file(files, word + 1, AS_RESPONSE));
         else if (strncmp(word, "-l", 2) == 0)
             GBX_TRY(hash_library(files, words, count, word + 2));
         else if (word[0] != '-')
-            GBX_TRY(hash_file(files, word, false));
+            GBX_TRY(hash_file(files, word, is_source(word) ? AS_SOURCE : AS_BYTES));
         for (const char *at = word; (at = strpbrk(at, "=,")) != NULL;) {
             char part[PATH_MAX];
             size_t length = strcspn(++at, "=,");
             if (length > 0 &&
                 (size_t)snprintf(part, sizeof part, "%.*s", (int)length, at) < sizeof part)
-                GBX_TRY(hash_file(files, part, false));
+                GBX_TRY(hash_file(files, part, AS_BYTES));
         }
     }
     return NULL;

@@ -156,8 +156,7 @@ typedef struct gbx_collector {
     uint32_t plan_capacity;
     uint32_t plan_count;
     gbx_collector_totals totals;
-    gbx_collector_totals
-        written; /* those of the records in the journal's blocks that are written */
+    gbx_collector_totals written; /* of the records in blocks of the journal that are on disk */
     uint32_t written_blocks;
     uint64_t refused; /* entries and dispatches that the journal did not take */
 } gbx_collector;
