@@ -137,7 +137,7 @@ def make_places(place):
                       ["examples/paged_attention", "-o", "outputs/before"],
                       ["examples/paged_attention", "-o", "outputs/after", "--runtime", "host_build_graph"],
                       ["examples/paged_attention"]):
-        result = place.run("run", *arguments, "--dump-tensor")
+        result = place.run("run", *arguments, "--dump-tensor", "--dump-args")
         if result.returncode != 0:
             sys.exit(f"glassbox run {arguments}: exit code {result.returncode}\n{result.stderr}")
 

@@ -101,8 +101,10 @@ def dispatch(number, block, subtask, chance):
                              chance.getrandbits(64))
         if arg != 3:
             slots += struct.pack(f"<Qq{2 * ndims}q", chance.getrandbits(64), -4, *range(ndims), *range(-ndims, 0))
+    slots += struct.pack("<8BQ", 5, 0, 0, 0, 0, 1, 0, 0, chance.getrandbits(64))  # a word
+    slots += struct.pack("<8BQ", 6, 0, 0, 0, 0, 0, 0, 0, chance.getrandbits(64))  # a scalar of unknown dtype
     return jw.record(jw.DISPATCH, struct.pack("<Q6I2Q", number + 256, (2, 7, 99)[subtask], 40 + block, block, 3,
-                                              subtask, 5,
+                                              subtask, 7,
                                               chance.getrandbits(64), 1) + slots, task=number, time=block, arg=255)
 
 
@@ -118,8 +120,9 @@ def everything(seed=1, is_sound=False):
     lost = [jw.record(jw.LOSS, struct.pack("<2IQ", cause, 0, 5 + cause), task=task, stage=stage, arg=arg)
             for cause, task, stage, arg in ((0, 3, 0, 1), (1, 5, 255, 255), (2, 99, 1, 2), (3, 1, 1, 255))]
     skipped = [jw.record(jw.SKIPPED, struct.pack("<2I", reason, function), task=task, arg=arg)
-               for reason, function, task, arg in ((0, 7, 3, 255), (1, 2, 99, 1), (1, 77, 4, 0))]
+               for reason, function, task, arg in ((0, 7, 3, 255), (1, 2, 99, 1), (1, 77, 4, 0), (0, 7, 5, 2))]
     arguments = [jw.record(jw.RUN_ARG, struct.pack("<2Q", 0, 0xFFFFFFFFFFFFFFFE), arg=1, dtype=11),
+                 jw.record(jw.RUN_ARG, struct.pack("<2Q", 0, 0xBDCCCCCD), arg=2, dtype=0),
                  jw.record(jw.RUN_ARG, struct.pack("<2Q2q", 1, 0x1000, 4, 0), arg=0, dtype=14, ndims=2)]
     rest = [jw.edges(9, [1, 2]), jw.edges(9, [5]), jw.edges(8, []), jw.done(9, time=123),
             jw.execution(9, 2**64 - 1, time=3, block=1), jw.execution(9, 40, core=5, function=99, time=17),

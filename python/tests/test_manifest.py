@@ -115,6 +115,23 @@ class Manifests(unittest.TestCase):
             with self.assertRaisesRegex(glassbox.DumpError, r'args\[0\](\.value: expected .* that .* holds, got|: "value" is missing)'):
                 self.opened(entry)
 
+    def test_scalars_of_unknown_dtype(self):
+        entry = {**ENTRY, "kind": "scalar", "dtype": "Unknown", "bits": "0x00000000bdcccccd", "shape": [], "strides": [],
+                 "numel": 1, "bin_size": 0}
+        record = self.opened(entry)[0]
+        self.assertEqual((record.dtype, record.value, record.bits), ("unknown", None, 0xBDCCCCCD))
+        self.assertEqual((record.array().dtype, int(record.array())), (np.uint64, 0xBDCCCCCD))
+        self.assertNotIn("value", record.to_dict())
+        self.assertIn("unknown '0x00000000bdcccccd'", repr(record))
+        self.assertEqual(len(glassbox.open(self.directory).filter(dtype="unknown")), 1)
+        with self.assertRaisesRegex(glassbox.DumpError, "its dtype is unknown; use record.bits"):
+            record.float32()
+        for change, sentence in (({"value": 5}, r"\.value: a scalar of unknown dtype has bits and no value"),
+                                 ({"bits": None}, '"bits" is missing|"value" is missing'),
+                                 ({"kind": "tensor", "bits": None}, "dtype: expected the name of a dtype")):
+            with self.assertRaisesRegex(glassbox.DumpError, sentence):
+                self.opened({**entry, **change})
+
     def test_invalid_fields(self):
         for change, sentence in (
                 ({"shape": [-1, 3]}, r"args\[1\]\.shape\[0\]: expected an integer from 0 to \d+, got -1; "

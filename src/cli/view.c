@@ -391,7 +391,8 @@ const gbx_command gbx_command_view = {
                 "glassbox view --dispatches --kernel 'softmax*'\n"
                 "glassbox view --json --limit 10\n",
     .exits = {{GBX_EXIT_OK, "done"},
-              {GBX_EXIT_DIFFERS, "nothing matches, or nothing could be exported"},
+              {GBX_EXIT_DIFFERS,
+               "nothing matches, nothing could be exported, or the dump has no dispatches"},
               {GBX_EXIT_USAGE,
                "usage, or a dump that cannot be read or an export that cannot be written"},
               {GBX_EXIT_LOST, "the disk failed while exporting"}},

@@ -149,6 +149,37 @@ static void scalars_are_elements_of_their_dtype(void **state) {
     assert_int_equal(record.comparison.first_bad.want_bits, 2);
 }
 
+/* Older versions recorded uint64 for an undeclared scalar. */
+static void undeclared_scalars_are_compared_by_bits(void **state) {
+    static const struct {
+        uint8_t dtype_a, dtype_b;
+        uint64_t bits_a, bits_b;
+        gbx_diff_verdict verdict;
+    } cases[] = {
+        {GBX_DTYPE_NONE, GBX_UINT64, 0xbdcccccd, 0xbdcccccd, GBX_DIFF_EQUAL},
+        {GBX_UINT64, GBX_DTYPE_NONE, 0xbdcccccd, 0xbdcccccd, GBX_DIFF_EQUAL},
+        {GBX_DTYPE_NONE, GBX_DTYPE_NONE, UINT64_MAX, UINT64_MAX, GBX_DIFF_EQUAL},
+        {GBX_DTYPE_NONE, GBX_UINT64, 5, UINT64_C(1) << 32 | 5, GBX_DIFF_DIFFERENT},
+        {GBX_DTYPE_NONE, GBX_DTYPE_NONE, 5, 6, GBX_DIFF_DIFFERENT},
+        /* As what it is in the other dump: bits above its width do not count. */
+        {GBX_DTYPE_NONE, GBX_FLOAT32, UINT64_C(1) << 32 | 0xbdcccccd, 0xbdcccccd, GBX_DIFF_EQUAL},
+        {GBX_FLOAT32, GBX_DTYPE_NONE, 0xbdcccccd, 0xbdcccccc, GBX_DIFF_WITHIN},
+        {GBX_INT32, GBX_UINT32, 5, 5, GBX_DIFF_DIFFERENT},
+    };
+    gbx_diff_options options = {.has_tolerance = true, .tolerance = {.atol = 10}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        gbx_record_scalar a = {.head = {.type = GBX_RECORD_SCALAR}, .bits = cases[i].bits_a};
+        gbx_record_scalar b = {.head = {.type = GBX_RECORD_SCALAR}, .bits = cases[i].bits_b};
+        gbx_entry entry_a = {.head = &a.head, .scalar = &a, .dtype = cases[i].dtype_a};
+        gbx_entry entry_b = {.head = &b.head, .scalar = &b, .dtype = cases[i].dtype_b};
+        gbx_diff_pair pair = {.options = &options, .a = &entry_a, .b = &entry_b};
+        gbx_diff_record record = {0};
+        assert_null(gbx_diff_pair_compare(&pair, &record));
+        assert_int_equal(record.verdict, cases[i].verdict);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_those_of_the_dtype),
@@ -157,6 +188,7 @@ int main(void) {
         cmocka_unit_test(hashes_of_other_parts_are_not_compared),
         cmocka_unit_test(the_form_comes_before_hashes),
         cmocka_unit_test(scalars_are_elements_of_their_dtype),
+        cmocka_unit_test(undeclared_scalars_are_compared_by_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -401,19 +401,22 @@ static void warn_of_nothing(const gbx_dump_session *session, const gbx_collector
                         config->options->directory);
 }
 
-static gbx_status describe_losses(const char *directory, const gbx_dump_totals *totals) {
+static gbx_status describe_losses(const gbx_dump_session_config *config,
+                                  const gbx_dump_totals *totals) {
+    const char *directory = config->options->directory;
+    const char *file = config->level ? "tensor_dump.json" : "kernel_args_dump.json";
     if (totals->skipped)
         gbx_log_warning(
             "dumping to %s: %" PRIu64
             " tasks or arguments were skipped: their tensors are undescribed or misdescribed; "
-            "\"skipped\" in tensor_dump.json lists them",
-            directory, totals->skipped);
+            "\"skipped\" in %s lists them",
+            directory, totals->skipped, file);
     if (!totals->dropped)
         return NULL;
     return gbx_fail(GBX_LOST,
                     "dumping to %s: %" PRIu64
-                    " records were lost; \"losses\" in tensor_dump.json says which and why",
-                    directory, totals->dropped);
+                    " records were lost; \"losses\" in %s says which and why",
+                    directory, totals->dropped, file);
 }
 
 gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending *ending,
@@ -449,6 +452,6 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
                           options->directory, gbx_status_message(cause), options->directory);
         gbx_status_free(cause);
     }
-    status = gbx_status_first(status, describe_losses(options->directory, out_totals));
+    status = gbx_status_first(status, describe_losses(&session->config, out_totals));
     return gbx_status_first(status, destroy(session));
 }

@@ -96,6 +96,8 @@ static void scalars_are_read_by_their_dtype(void **state) {
         {"\"dtype\": \"uint64\", \"value\": 18446744073709551615", UINT64_MAX},
         {"\"dtype\": \"uint32\", \"scalar_value\": \"7\"", 7},
         {"\"dtype\": \"uint32\", \"kind\": \"scalar\", \"bits\": \"0x9\"", 9},
+        {"\"dtype\": \"Unknown\", \"bits\": \"0xbdcccccd\"", 0xbdcccccd},
+        {"\"dtype\": \"unknown\", \"bits\": \"0x9\", \"scalar_value\": \"9\"", 9},
         {"\"dtype\": \"bool\", \"value\": true", 1},
         {"\"dtype\": \"bool\", \"value\": 0", 0},
         {"\"dtype\": \"bool\", \"value\": true, \"bits\": \"0x2\"", 2},

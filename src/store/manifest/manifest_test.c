@@ -353,9 +353,16 @@ static void begin_dispatch(builder *b, uint64_t task, uint32_t func_id, uint32_t
     put_u64(b, 0xbbbb);
 }
 
+#define MISSING                                                                                        \
+    "\"complete\": false,\n\"status\": \"done, but\",\n\"losses\": [\n{\"task_id\":null,\"task_seq\":" \
+    "1,\"arg_index\":null,\"stage\":\"before_dispatch\",\"cause\":\"stall\",\"count\":4}\n],\n"        \
+    "\"skipped\": [\n{\"task_id\":null,\"task_seq\":1,\"arg_index\":2,\"kernel\":\"add\",\"reason\":"  \
+    "\"the signature calls the argument a tensor, but it was never described\","                       \
+    "\"reason_code\":\"undescribed_tensor\"}\n],\n"
+
 static const char golden_args[] =
-    "\"total_args\": 4,\n\"complete\": true,\n\"status\": \"ok\",\n\"losses\": [\n],\n"
-    "\"skipped\": [\n],\n\"args\": [\n{\"arg_index\":0,\"name\":\"x\",\"type\":\"tensor\","
+    "\"total_args\": 4,\n" MISSING
+    "\"args\": [\n{\"arg_index\":0,\"name\":\"x\",\"type\":\"tensor\","
     "\"dtype\":\"float16\",\"ndims\":2,\"shape\":[4,5],\"data_ptr\":\"0x0000000000002000\"},\n"
     "{\"arg_index\":1,\"name\":null,\"type\":\"tensor\",\"dtype\":\"int8\",\"ndims\":0,\"shape\":"
     "[],\"data_ptr\":\"0x0000000000003000\"},\n{\"arg_index\":2,\"name\":\"n\",\"type\":"
@@ -369,8 +376,7 @@ static const char golden_args[] =
     "{\"arg_index\":65,\"name\":\"global_context\",\"bits\":\"0x000000000000bbbb\"}]}"
 
 static const char golden_dispatches[] =
-    "\"total_dispatches\": 3,\n\"total_args\": 3,\n\"complete\": true,\n\"status\": \"ok\",\n"
-    "\"losses\": [\n],\n\"skipped\": [\n],\n\"dispatches\": [\n"
+    "\"total_dispatches\": 3,\n\"total_args\": 3,\n" MISSING "\"dispatches\": [\n"
     "{\"dispatch_id\":0,\"task_id\":\"0x0000000000000101\",\"task_seq\":1,\"func_id\":3,"
     "\"kernel\":\"m\\\"ul\",\"subtask_id\":0,\"core_type\":\"aic\",\"core_id\":4,\"block_idx\":0,"
     "\"block_num\":2,\"stage\":\"before_dispatch\",\"time_ns\":1000,\"start_ns\":1100,"
@@ -426,7 +432,9 @@ static void build_arguments(builder *b) {
     add_execution(b, 1, 4, 0, 0, 1100, 1200);
     add_execution(b, 0, 5, 0, 2, 1, 2); /* of another task */
     begin_dispatch(b, 1, 3, 0, 0, 0);
-    add_end(b, 1u << 8, no_counts, "ok");
+    add_loss(b, (head){.task = 1, .arg_index = 255, .stage = 0}, 0, 4);
+    add_skipped(b, (head){.task = 1, .arg_index = 2}, 0, 7);
+    add_end(b, 0, no_counts, "done, but");
 }
 
 static void check_tail(const dump *d, const char *name, const char *expected) {
