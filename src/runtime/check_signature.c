@@ -65,29 +65,28 @@ void gbx_signature_warnings_copy(gbx_signature_warnings *from, gbx_signature_war
     atomic_store_explicit(&to->kept, kept, memory_order_relaxed);
 }
 
-/* Where a comparison is made, and what it found. */
-typedef struct finding {
-    const gbx_graph_limits *limits;
-    gbx_graph_error *error;
+/* What is compared: a task with one of its kernels. */
+typedef struct pair {
     uint64_t task;
     uint32_t func_id;
-} finding;
+} pair;
 
 /* False when the task is refused. */
-static bool find(finding *f, gbx_mismatch_kind kind, uint32_t slot, uint32_t given) {
-    gbx_mismatch mismatch = {.task = f->task,
-                             .func_id = f->func_id,
+static bool object(const gbx_graph_limits *limits, pair of, gbx_mismatch_kind kind, uint32_t slot,
+                   uint32_t given, gbx_graph_error *error) {
+    gbx_mismatch mismatch = {.task = of.task,
+                             .func_id = of.func_id,
                              .kind = (uint16_t)kind,
                              .slot = (uint16_t)slot,
                              .given = given};
-    if (f->limits->warnings) {
-        warn(f->limits->warnings, &mismatch);
+    if (limits->warnings) {
+        warn(limits->warnings, &mismatch);
         return true;
     }
-    *f->error = (gbx_graph_error){.kind = GBX_GRAPH_SIGNATURE,
-                                  .func_id = f->func_id,
-                                  .task = f->task,
-                                  .values = {slot, kind, given}};
+    *error = (gbx_graph_error){.kind = GBX_GRAPH_SIGNATURE,
+                               .func_id = of.func_id,
+                               .task = of.task,
+                               .values = {slot, kind, given}};
     return false;
 }
 
@@ -107,22 +106,25 @@ static uint32_t smaller(uint32_t a, uint32_t b) {
 
 /* --- tensors and scalars --- */
 
-static bool compare_args(finding *f, const gbx_signature *signature, const gbx_args *args) {
+static bool compare_args(const gbx_graph_limits *limits, pair of, const gbx_args *args,
+                         gbx_graph_error *error) {
+    const gbx_signature *signature = &limits->signatures[of.func_id];
     uint32_t tensors = signature->tensor_count;
     uint32_t scalars = signature->scalar_count;
     if (args->tensor_count != tensors)
-        return find(f, GBX_MISMATCH_TENSORS, smaller(args->tensor_count, tensors),
-                    args->tensor_count);
+        return object(limits, of, GBX_MISMATCH_TENSORS, smaller(args->tensor_count, tensors),
+                      args->tensor_count, error);
     if (scalars && args->scalar_count != scalars)
-        return find(f, GBX_MISMATCH_SCALARS, tensors + smaller(args->scalar_count, scalars),
-                    args->scalar_count);
+        return object(limits, of, GBX_MISMATCH_SCALARS,
+                      tensors + smaller(args->scalar_count, scalars), args->scalar_count, error);
     for (uint32_t i = 0; i < tensors + scalars; ++i) {
         gbx_parameter given =
             i < tensors ? tensor_parameter(args->roles[i], args->tensors[i])
                         : (gbx_parameter){GBX_PARAMETER_SCALAR, args->scalar_dtypes[i - tensors],
                                           GBX_ANY_NDIMS};
         gbx_mismatch_kind kind = compare(&signature->slots[i], &given);
-        if (kind != GBX_MISMATCH_NONE && !find(f, kind, i, given_number(kind, &given)))
+        if (kind != GBX_MISMATCH_NONE &&
+            !object(limits, of, kind, i, given_number(kind, &given), error))
             return false;
     }
     return true;
@@ -132,9 +134,8 @@ bool gbx_compare_signatures(const gbx_graph_limits *limits, uint64_t task,
                             const gbx_task_kernels *kernels, const gbx_args *args,
                             gbx_graph_error *error) {
     for (uint32_t s = 0; s < GBX_SUBTASK_COUNT; ++s) {
-        const gbx_signature *signature = signature_of(limits, kernels, s);
-        finding f = {limits, error, task, kernels->func_ids[s]};
-        if (signature && !compare_args(&f, signature, args))
+        pair of = {task, kernels->func_ids[s]};
+        if (signature_of(limits, kernels, s) && !compare_args(limits, of, args, error))
             return false;
     }
     return true;
@@ -142,17 +143,33 @@ bool gbx_compare_signatures(const gbx_graph_limits *limits, uint64_t task,
 
 /* --- words --- */
 
-bool gbx_check_word_count(const gbx_graph_limits *limits, uint64_t task,
-                          const gbx_task_kernels *kernels, uint32_t word_count,
-                          gbx_graph_error *error) {
+bool gbx_compare_word_count(const gbx_graph_limits *limits, uint64_t task,
+                            const gbx_task_kernels *kernels, uint32_t word_count,
+                            gbx_graph_error *error) {
     for (uint32_t s = 0; s < GBX_SUBTASK_COUNT; ++s) {
         const gbx_signature *signature = signature_of(limits, kernels, s);
-        uint32_t expected =
-            signature ? (uint32_t)signature->tensor_count + signature->scalar_count : 0;
-        bool is_right = !signature || word_count == expected ||
-                        (signature->scalar_count == 0 && word_count > expected);
-        finding f = {limits, error, task, kernels->func_ids[s]};
-        if (!is_right && !find(&f, GBX_MISMATCH_WORDS, smaller(word_count, expected), word_count))
+        if (!signature || gbx_signature_fits_words(signature, word_count))
+            continue;
+        uint32_t expected = (uint32_t)signature->tensor_count + signature->scalar_count;
+        pair of = {task, kernels->func_ids[s]};
+        if (!object(limits, of, GBX_MISMATCH_WORDS, smaller(word_count, expected), word_count,
+                    error))
+            return false;
+    }
+    return true;
+}
+
+static bool compare_infos(const gbx_graph_limits *limits, pair of, const gbx_tensor_info *infos,
+                          uint32_t info_count, gbx_graph_error *error) {
+    const gbx_signature *signature = &limits->signatures[of.func_id];
+    uint32_t count = (uint32_t)signature->tensor_count + signature->scalar_count;
+    for (uint32_t i = 0; i < info_count; ++i) {
+        uint32_t slot = infos[i].arg_index;
+        gbx_parameter given = tensor_parameter(infos[i].role, &infos[i].tensor);
+        gbx_mismatch_kind kind =
+            slot < count ? compare(&signature->slots[slot], &given) : GBX_MISMATCH_KIND;
+        if (kind != GBX_MISMATCH_NONE &&
+            !object(limits, of, kind, slot, given_number(kind, &given), error))
             return false;
     }
     return true;
@@ -161,17 +178,10 @@ bool gbx_check_word_count(const gbx_graph_limits *limits, uint64_t task,
 bool gbx_check_infos(const gbx_graph_limits *limits, uint64_t task, const gbx_task_kernels *kernels,
                      const gbx_tensor_info *infos, uint32_t info_count, gbx_graph_error *error) {
     for (uint32_t s = 0; s < GBX_SUBTASK_COUNT; ++s) {
-        const gbx_signature *signature = signature_of(limits, kernels, s);
-        finding f = {limits, error, task, kernels->func_ids[s]};
-        for (uint32_t i = 0; signature && i < info_count; ++i) {
-            uint32_t slot = infos[i].arg_index;
-            uint32_t count = (uint32_t)signature->tensor_count + signature->scalar_count;
-            gbx_parameter given = tensor_parameter(infos[i].role, &infos[i].tensor);
-            gbx_mismatch_kind kind =
-                slot < count ? compare(&signature->slots[slot], &given) : GBX_MISMATCH_KIND;
-            if (kind != GBX_MISMATCH_NONE && !find(&f, kind, slot, given_number(kind, &given)))
-                return false;
-        }
+        pair of = {task, kernels->func_ids[s]};
+        if (signature_of(limits, kernels, s) &&
+            !compare_infos(limits, of, infos, info_count, error))
+            return false;
     }
     return true;
 }

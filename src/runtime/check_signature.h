@@ -42,10 +42,28 @@ static inline bool gbx_check_signatures(const gbx_graph_limits *limits, uint64_t
     return true;
 }
 
+/* If it lists no scalar, more words may follow. */
+static inline bool gbx_signature_fits_words(const gbx_signature *signature, uint32_t word_count) {
+    uint32_t expected = (uint32_t)signature->tensor_count + signature->scalar_count;
+    return word_count == expected || (word_count > expected && signature->scalar_count == 0);
+}
+
+bool gbx_compare_word_count(const gbx_graph_limits *limits, uint64_t task,
+                            const gbx_task_kernels *kernels, uint32_t word_count,
+                            gbx_graph_error *error);
+
 /* The same for raw words: how many there are... */
-bool gbx_check_word_count(const gbx_graph_limits *limits, uint64_t task,
-                          const gbx_task_kernels *kernels, uint32_t word_count,
-                          gbx_graph_error *error);
+static inline bool gbx_check_word_count(const gbx_graph_limits *limits, uint64_t task,
+                                        const gbx_task_kernels *kernels, uint32_t word_count,
+                                        gbx_graph_error *error) {
+    for (uint32_t s = 0; s < GBX_SUBTASK_COUNT; ++s) {
+        uint32_t func_id = kernels->func_ids[s];
+        if (func_id != GBX_NO_KERNEL &&
+            !gbx_signature_fits_words(&limits->signatures[func_id], word_count))
+            return gbx_compare_word_count(limits, task, kernels, word_count, error);
+    }
+    return true;
+}
 
 /* ...and which of them are tensors. A word without tensor info may be anything. */
 bool gbx_check_infos(const gbx_graph_limits *limits, uint64_t task, const gbx_task_kernels *kernels,

@@ -161,7 +161,8 @@ static bool check_infos(gbx_host_graph *graph, uint64_t task, const gbx_tensor_i
             return false;
         named |= UINT64_C(1) << index;
     }
-    return gbx_check_infos(&graph->limits, task, &entry->kernels, infos, count, &graph->error);
+    return count == 0 ||
+           gbx_check_infos(&graph->limits, task, &entry->kernels, infos, count, &graph->error);
 }
 
 /* True when there was no error and the task exists. */
