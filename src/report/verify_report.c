@@ -19,6 +19,7 @@ typedef struct gap {
     uint32_t stage; /* of a loss, like the next two */
     uint32_t cause;
     uint64_t count;
+    bool is_least;      /* of a loss: how many more there were is unknown */
     const char *kernel; /* of what was skipped; NULL where it is unknown */
     const char *reason; /* a sentence */
 } gap;
@@ -28,7 +29,8 @@ static const gbx_field loss_fields[] = {
     GBX_FIELD_IF(gap, has_slot, slot, NUMBER, "arg_index", NULL),
     GBX_FIELD(gap, stage, NAME, "stage", NULL, .names = &gbx_stages),
     GBX_FIELD(gap, cause, NAME, "cause", NULL, .names = &gbx_loss_causes),
-    GBX_FIELD(gap, count, COUNT, "count", NULL)};
+    GBX_FIELD(gap, count, COUNT, "count", NULL),
+    GBX_FIELD(gap, is_least, BOOL, "is_least", NULL)};
 
 static const gbx_field skipped_fields[] = {
     GBX_FIELD_IF(gap, has_task, task, NUMBER, "task_seq", NULL),
@@ -56,6 +58,7 @@ static gbx_status read_gap(const void *context, uint64_t number, void *out_row) 
         out_gap->has_task = out_gap->has_slot || record->stage != GBX_STAGE_NONE;
         out_gap->cause = loss->cause;
         out_gap->count = loss->count;
+        out_gap->is_least = loss->is_least != 0;
         out_gap->reason = gbx_name_sentence(&gbx_loss_causes, loss->cause);
     } else {
         const gbx_record_skipped *skipped = (const gbx_record_skipped *)(const void *)record;
@@ -70,7 +73,8 @@ static gbx_status read_gap(const void *context, uint64_t number, void *out_row) 
 static void print_gap(gbx_sink *sink, bool is_loss, const gap *g) {
     const char *stage = is_loss ? gbx_name_of(&gbx_stages, g->stage) : NULL;
     if (is_loss)
-        gbx_sink_print(sink, "lost: %s", gbx_text_counted(&sink->texts, g->count, "record"));
+        gbx_sink_print(sink, "lost: %s%s", g->is_least ? "at least " : "",
+                       gbx_text_counted(&sink->texts, g->count, "record"));
     if (g->has_task)
         gbx_sink_print(sink, is_loss ? ", the first of task %" PRIu64 : "skipped: task %" PRIu64,
                        g->task);

@@ -62,6 +62,8 @@
     X(kernels,              ALWAYS, list,       true, GBX_MANIFEST_KERNELS)                        \
     X(losses,               ALWAYS, list,       m->has_lists, GBX_MANIFEST_LOSSES)                 \
     X(skipped,              ALWAYS, list,       m->has_lists, GBX_MANIFEST_SKIPPED)                \
+    X(announced,            LATER,  u64,        gbx_reader_sums(m->reader) != NULL,                \
+                                                gbx_reader_sums(m->reader)->announced)             \
     X(finding_count,        LATER,  u64,        true, m->totals->findings)                         \
     X(findings,             LATER,  list,       m->has_lists, GBX_MANIFEST_FINDINGS)               \
     X(tensors,              ALWAYS, list,       m->has_lists, GBX_MANIFEST_TENSORS)
@@ -96,7 +98,8 @@
     X(arg_index, ALWAYS, u64_or_null,  true, e->head.arg_index != GBX_ARG_NONE, e->head.arg_index) \
     X(stage,     ALWAYS, word,         true, gbx_name_of(&gbx_stages, e->head.stage))              \
     X(cause,     ALWAYS, word,         true, gbx_name_of(&gbx_loss_causes, e->cause))              \
-    X(count,     ALWAYS, u64,          true, e->count)
+    X(count,     ALWAYS, u64,          true, e->count)                                             \
+    X(is_least,  LATER,  flag,         e->is_least, true)
 
 /* `e` is a gbx_record_skipped, `t` what is known of its task. */
 #define GBX_SKIPPED_FIELDS(X)                                                                      \
