@@ -20,7 +20,7 @@ SUBTASKS = ("aic", "aiv0", "aiv1")
 CAUSES = ("stall", "disk", "corrupt", "device")
 REASONS = ("the tensors of the task were never described", "the description of the argument does not match what the kernel gets")
 REASON_CODES = ("undescribed", "misdescribed")
-RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE = range(1, 14)
+RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE, FINDING = range(1, 15)
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, PIECES, COMPLETE = (1 << i for i in range(9))
 NO_KERNEL, NONE, NO_END = 0xFFFFFFFF, 255, (1 << 64) - 1
 HEADER = struct.pack("<8s2I", b"GBXJRNL1", 2, 64) + bytes(48)
@@ -304,4 +304,4 @@ class Dump:
                 "bin_file": "tensor_dump.bin", "bin_format": {"type": "logical_contiguous", "byte_order": "little_endian"},
                 "dump_level": self.level, "complete": self.is_complete, "status": self.status, **self.counts(),
                 "dropped_overwrite": 0, "stall_ns": 77 if self.has_end else 0, "kernels": kernels, "losses": losses,
-                "skipped": skipped, "tensors": entries}
+                "skipped": skipped, "finding_count": 0, "findings": [], "tensors": entries}

@@ -77,6 +77,11 @@ class Dump(Records):
         return list(self._source.info["skipped"] or [])
 
     @property
+    def findings(self) -> list[dict[str, Any]]:
+        """What kernels wrote outside of their buffers; empty for a dump that is read from its manifest."""
+        return list(self._source.info.get("findings") or [])
+
+    @property
     def totals(self) -> dict[str, int]:
         """The counts of the manifest."""
         return {name: value for name, value in self._source.info.items()

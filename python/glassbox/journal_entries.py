@@ -14,7 +14,7 @@ from .dtypes import BY_CODE, UINT64, json_float, json_value, scalar_value
 from .journal import Journal
 from .manifest_entry import ROLES, STAGES
 from .record_checks import tail_words
-from .record_heads import (COMPLETE, CONTIGUOUS, DONE, DUPLICATE, EDGES, END, EXECUTION, HASH, IN_FLIGHT, LOSS, NONE, PAYLOAD,
+from .record_heads import (COMPLETE, CONTIGUOUS, DONE, DUPLICATE, EDGES, END, EXECUTION, FINDING, HASH, IN_FLIGHT, LOSS, NONE, PAYLOAD,
                            SCALAR,
                            SKIPPED, STATS, TASK, TENSOR, TRUNCATED)
 
@@ -27,6 +27,13 @@ _ENDINGS = {1: "well", 2: "records_lost", 3: "failed"}
 _OUTCOME = struct.Struct("<4IQ4IQ2I")
 _SUMS, _SUMS_EXACT = struct.Struct("<I4x2Q"), 1
 _NO_END = 2**64 - 1
+_NO_TASK = 2**64 - 1
+# kind, place, time, finder, address, bytes, first, span, changed, index, owner_func, owner_task, certainty,
+# candidate_count, candidate_total, run_total, three words, eight candidates (task, func_id, arg_index).
+_FINDING = struct.Struct("<2I4Qq2Q2IQ2I5Q" + "Q2I" * 8)
+_FINDING_KINDS = (None, "overrun", "underrun", "stray", "arguments_overwritten")
+_FINDING_PLACES = (None, "run_argument", "allocation", "device_malloc", "output", "arguments", "own")
+_CERTAINTIES = ("open", "likely", "sure")
 
 
 class JournalEntries:
@@ -186,7 +193,8 @@ class JournalEntries:
                 "deduplicated_tensors": int(np.count_nonzero(counted.flags & DUPLICATE)),
                 "payload_bytes": int(sizes.sum()),
                 "stored_bytes": int(sizes[~is_duplicate].sum()), "stall_ns": stall, "kernels": self.run.kernels,
-                "losses": losses, "skipped": self._skipped(), **self._announced()}
+                "losses": losses, "skipped": self._skipped(), **self._announced(),
+                "finding_count": self._finding_count(), "findings": self._findings()}
 
     def _end(self) -> tuple[bool, str, int]:
         ends = self.journal.of_type(END)
@@ -239,6 +247,34 @@ class JournalEntries:
                            **({"is_least": True} if int(self.journal.words[at + 4]) >> 32 else {})})
         return losses
 
+    def _finding_bodies(self) -> list[tuple[int, ...]]:
+        words = self.journal.words
+        return [_FINDING.unpack(words[at + 4:at + 36].tobytes()) for at in self.journal.of_type(FINDING).at.tolist()]
+
+    def _finding_count(self) -> int:
+        """All of the run: the journal keeps the first of them."""
+        count = 0
+        for body in self._finding_bodies():
+            count = body[15] if body[15] > count else count + (body[15] == 0)
+        return count
+
+    def _findings(self) -> list[dict[str, Any]]:
+        findings = []
+        for body in self._finding_bodies():
+            (kind, place, time, finder, address, size, first, span, changed, index, owner_func, owner, certainty, kept,
+             total) = body[:15]
+            candidates = [{"task_seq": task, "func_id": _known(func_id, NO_KERNEL),
+                           "kernel": self.run.kernel_name(func_id), "arg_index": _known(arg, NO_KERNEL)}
+                          for task, func_id, arg in (body[i:i + 3] for i in range(19, 19 + 3 * kept, 3))]
+            findings.append({"kind": _named(_FINDING_KINDS, kind), "time_ns": time, "finder_seq": _known(finder, _NO_TASK),
+                             "place": _named(_FINDING_PLACES, place), "place_index": index,
+                             "owner_seq": _known(owner, _NO_TASK), "owner_kernel": self.run.kernel_name(owner_func),
+                             "buffer_addr": f"0x{address:016x}", "buffer_bytes": size, "first_byte": first,
+                             "span_bytes": span, "changed_bytes": changed,
+                             "certainty": _named(_CERTAINTIES, certainty), "candidate_count": total,
+                             "candidates": candidates})
+        return findings
+
     def _skipped(self) -> list[dict[str, Any]]:
         heads, skipped = self.journal.of_type(SKIPPED), []
         for at, task, arg in zip(heads.at.tolist(), heads.task.tolist(), heads.arg.tolist()):
@@ -248,6 +284,14 @@ class JournalEntries:
                             "kernel": self.run.kernel_name(word >> 32), "reason": REASONS[word & 0xFFFFFFFF],
                             "reason_code": _REASON_CODES[word & 0xFFFFFFFF]})
         return skipped
+
+
+def _known(number: int, none: int) -> int | None:
+    return None if number == none else number
+
+
+def _named(names: Sequence[str | None], number: int) -> str | None:
+    return names[number] if number < len(names) else None
 
 
 def _counts(names: Sequence[str], codes: np.ndarray) -> dict[str, int]:

@@ -6,12 +6,12 @@ from typing import Iterator
 import numpy as np
 
 from .dtypes import DTYPES
-from .record_heads import (DISPATCH, EDGES, END, EXECUTION, LOSS, NONE, RUN, RUN_ARG, SAMPLE, SCALAR, SKIPPED, STATS,
+from .record_heads import (DISPATCH, EDGES, END, EXECUTION, FINDING, LOSS, NONE, RUN, RUN_ARG, SAMPLE, SCALAR, SKIPPED, STATS,
                            TENSOR, Heads, is_known)
 
 # The least number of words of a record of each type; a head has 4.
 _LEAST_WORDS = np.full(256, 4)
-_LEAST_WORDS[:14] = [0, 5, 6, 8, 4, 4, 5, 10, 10, 6, 5, 13, 7, 8]
+_LEAST_WORDS[:15] = [0, 5, 6, 8, 4, 4, 5, 10, 10, 6, 5, 13, 7, 8, 36]
 _TASK_LIMIT = np.uint64(1 << 44)
 _LAST_DTYPE = DTYPES[-1].code
 Check = tuple[np.ndarray, str]
@@ -111,6 +111,7 @@ def _of_content(words: np.ndarray, heads: Heads) -> Iterator[Check]:
     yield _negative_shapes(words, heads), "a dimension of its shape is negative"
     yield _bad_executions(words, heads), "its block_idx, subtask, core_id or end is invalid"
     yield _bad_samples(words, heads), "it uses more than its arena holds"
+    yield _bad_findings(words, heads), "its candidates or numbers are invalid"
     yield _numbers_from(words, heads, LOSS, 4), "its cause is unknown"
     yield _numbers_from(words, heads, SKIPPED, 2), "its reason is unknown"
     yield (heads.type == LOSS) & (heads.stage > 1) & (heads.stage != NONE), "its stage is unknown"
@@ -123,6 +124,18 @@ def _bad_executions(words: np.ndarray, heads: Heads) -> np.ndarray:
     block, subtask = words[at + 5] >> np.uint64(32), words[at + 6].astype(np.uint32)
     core = words[at + 5].astype(np.uint32)
     bad[which] = (words[at + 4] < heads.time[which]) | (block >= 1 << 16) | (subtask > 2) | (core >= 1024)
+    return bad
+
+
+def _bad_findings(words: np.ndarray, heads: Heads) -> np.ndarray:
+    bad = np.zeros(len(heads.at), bool)
+    for which in np.flatnonzero(heads.type == FINDING).tolist():
+        body = words[heads.at[which] + 4:heads.at[which] + 36].tolist()
+        first, count = body[5] - (body[5] >> 63 << 64), body[10] >> 32
+        tasks = [body[2], body[9]] + body[16:16 + 2 * min(count, 8):2]
+        bad[which] = (count > 8 or body[11] < count or abs(first) >= 1 << 53
+                      or any(number >= 1 << 53 for number in (body[4], body[6], body[7], body[11], body[12]))
+                      or any(task >= _TASK_LIMIT and (task != 2**64 - 1 or i > 1) for i, task in enumerate(tasks)))
     return bad
 
 

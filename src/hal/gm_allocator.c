@@ -234,10 +234,11 @@ static gbx_status alloc_locked(gbx_gm_allocator *allocator, gbx_hal_memory *memo
     span wanted = {.wanted = bytes, .number = allocator->next_number, .use = memory->use};
     span *found = NULL;
     /* An allocation of 0 bytes has an address of its own, too. */
-    if (gbx_checked_align_up(bytes ? bytes : 1, GRANULE, &wanted.rounded))
+    if (gbx_checked_align_up(bytes ? bytes : 1, GRANULE, &wanted.rounded)) {
         wanted.counted = memory->is_extra ? 0 : wanted.rounded;
-    if (wanted.rounded && wanted.counted <= allocator->free_bytes)
-        found = find_room(allocator, memory, alignment, &wanted);
+        if (wanted.counted <= allocator->free_bytes)
+            found = find_room(allocator, memory, alignment, &wanted);
+    }
     if (!found)
         return gbx_fail(GBX_EXHAUSTED,
                         "allocating %" PRIu64 " bytes (aligned to %" PRIu64

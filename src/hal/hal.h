@@ -98,7 +98,8 @@ typedef struct gbx_hal_config {
 
 typedef struct gbx_hal_caps {
     uint64_t gm_base;    /* first device address */
-    uint64_t gm_bytes;   /* addresses of global memory: its size, and what zones take */
+    uint64_t gm_bytes;   /* size of global memory */
+    uint64_t gm_space;   /* its addresses: more than its size, because of zones */
     uint64_t gm_free;    /* bytes that are not allocated */
     uint64_t gm_largest; /* the most of gm_free in one piece */
 } gbx_hal_caps;

@@ -65,7 +65,7 @@ static gbx_status take_slot(gbx_sim *sim) {
     for (uint64_t slot = 0; slot < SLOT_COUNT; ++slot) {
         uint64_t base = FIRST_SLOT + slot * SLOT_BYTES;
         void *wanted = (void *)(uintptr_t)base;
-        void *window = mmap(wanted, sim->gm_bytes, protection, flags, fd, 0);
+        void *window = mmap(wanted, sim->gm_space, protection, flags, fd, 0);
         if (window == wanted) {
             sim->gm_base = base;
             return NULL;
@@ -73,9 +73,9 @@ static gbx_status take_slot(gbx_sim *sim) {
         if (window == MAP_FAILED && errno != EEXIST)
             return gbx_fail(GBX_IO,
                             "mapping %" PRIu64 " bytes of global memory at 0x%" PRIx64 ": %s",
-                            sim->gm_bytes, base, strerror(errno));
+                            sim->gm_space, base, strerror(errno));
         if (window != MAP_FAILED)
-            munmap(window, sim->gm_bytes); /* a Linux that takes the address for a hint */
+            munmap(window, sim->gm_space); /* a Linux that takes the address for a hint */
     }
     return gbx_fail(GBX_EXHAUSTED,
                     "opening a chip: all %d address slots for global memory are taken; close "
@@ -84,19 +84,20 @@ static gbx_status take_slot(gbx_sim *sim) {
 }
 
 static gbx_status create_gm(gbx_sim *sim, uint64_t bytes) {
-    sim->gm_bytes = with_zones(bytes);
+    sim->gm_bytes = bytes;
+    sim->gm_space = with_zones(bytes);
     sim->gm_fd =
         gbx_above_standard_streams(memfd_create("glassbox-gm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (sim->gm_fd < 0)
         return gbx_fail(GBX_IO, "creating global memory: %s", strerror(errno));
-    if (ftruncate(sim->gm_fd, (off_t)sim->gm_bytes) != 0)
-        return gbx_fail(GBX_IO, "sizing global memory to %" PRIu64 " bytes: %s", sim->gm_bytes,
+    if (ftruncate(sim->gm_fd, (off_t)sim->gm_space) != 0)
+        return gbx_fail(GBX_IO, "sizing global memory to %" PRIu64 " bytes: %s", sim->gm_space,
                         strerror(errno));
     /* A kernel that got hold of the descriptor cannot shrink the file under the host's mapping. */
     if (fcntl(sim->gm_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return gbx_fail(GBX_IO, "sealing the size of global memory: %s", strerror(errno));
     GBX_TRY(take_slot(sim));
-    return gbx_gm_allocator_create(sim->gm_base, bytes, sim->gm_bytes, &sim->allocator);
+    return gbx_gm_allocator_create(sim->gm_base, bytes, sim->gm_space, &sim->allocator);
 }
 
 /* --- the chip process --- */
@@ -261,7 +262,7 @@ static gbx_status boot(gbx_sim *sim, const gbx_hal_config *config) {
         .magic = GBX_LINK_MAGIC,
         .version = GBX_LINK_VERSION,
         .gm_base = sim->gm_base,
-        .gm_bytes = sim->gm_bytes,
+        .gm_bytes = sim->gm_space,
         .blocks = config->blocks,
         .aicpu_threads = config->aicpu_threads,
         .flags = is_process ? GBX_BOOT_IS_PROCESS : 0,
@@ -329,12 +330,12 @@ void gbx_sim_close(gbx_hal *hal) {
     if (still_running) {
         gbx_log_warning("a kernel does not end: its thread and %" PRIu64
                         " bytes of global memory stay until this process ends",
-                        sim->gm_bytes);
+                        sim->gm_space);
         sim->gm_base = 0;
     }
     gbx_gm_allocator_destroy(sim->allocator);
     if (sim->gm_base)
-        munmap((void *)(uintptr_t)sim->gm_base, sim->gm_bytes);
+        munmap((void *)(uintptr_t)sim->gm_base, sim->gm_space);
     if (sim->gm_fd >= 0)
         close(sim->gm_fd);
     free(sim);
@@ -361,7 +362,9 @@ gbx_status gbx_sim_free(gbx_hal *hal, uint64_t address) {
 
 void gbx_sim_caps(const gbx_hal *hal, gbx_hal_caps *out_caps) {
     const gbx_sim *sim = (const gbx_sim *)hal;
-    *out_caps = (gbx_hal_caps){.gm_base = sim->gm_base, .gm_bytes = sim->gm_bytes};
+    *out_caps = (gbx_hal_caps){.gm_base = sim->gm_base,
+                                .gm_bytes = sim->gm_bytes,
+                                .gm_space = sim->gm_space};
     gbx_gm_allocator_room(sim->allocator, &out_caps->gm_free, &out_caps->gm_largest);
 }
 

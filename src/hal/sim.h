@@ -64,7 +64,8 @@ typedef struct gbx_sim {
 
     int gm_fd;
     uint64_t gm_base;
-    uint64_t gm_bytes; /* of the mapping: more than can be allocated, because of zones */
+    uint64_t gm_bytes; /* that can be allocated */
+    uint64_t gm_space; /* of the mapping: more, because of zones */
     gbx_gm_allocator *allocator;
 
     int link_socket;

@@ -61,7 +61,7 @@ static gbx_status outside(const gbx_chip *chip, const gbx_graph_error *error,
                     "%s: its elements from 0x%" PRIx64 " to 0x%" PRIx64
                     " are not in the chip's global memory (0x%" PRIx64 " to 0x%" PRIx64 ")",
                     argument, error->tensor.data + (uint64_t)first,
-                    error->tensor.data + (uint64_t)end, caps.gm_base, caps.gm_base + caps.gm_bytes);
+                    error->tensor.data + (uint64_t)end, caps.gm_base, caps.gm_base + caps.gm_space);
 }
 
 #define fail(...) gbx_fail(GBX_BAD_GRAPH, __VA_ARGS__)

@@ -82,7 +82,7 @@ gbx_status gbx_collector_create(const gbx_dump_region *region, gbx_store *store,
     c->is_mapped = region->hal->ops->map != NULL;
     gbx_hal_caps caps;
     region->hal->ops->caps(region->hal, &caps);
-    c->gm_bytes = caps.gm_bytes;
+    c->gm_bytes = caps.gm_space;
     c->plan_capacity = c->is_mapped ? 1 : c->setup->lane_count * c->setup->buffer_count;
     c->plans = aligned_alloc(64, c->plan_capacity * sizeof *c->plans);
     c->pack.bytes = aligned_alloc(GBX_DUMP_PAGE_BYTES, GBX_PACK_BYTES);

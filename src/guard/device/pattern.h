@@ -1,7 +1,8 @@
 /*
- * What red zones and new memory hold. The bytes of a zone follow from their addresses alone. None of
- * them is 0x00, 0x7f, 0x80 or 0xff, and equal rows do not lie next to each other: a kernel that
- * writes zeros, ones, poison or its own data past a buffer does not write them by chance.
+ * What red zones and new memory hold. The bytes of a zone follow from their addresses alone: they
+ * are odd, from 0x91 to 0x9f or from 0xd1 to 0xdf. No zero, no poison and no first byte of a float
+ * near 1 is among them, and no two lines are equal: a kernel that writes zeros, values or its own
+ * rows past a buffer does not write them by chance.
  */
 #ifndef GBX_GUARD_DEVICE_PATTERN_H
 #define GBX_GUARD_DEVICE_PATTERN_H
@@ -20,8 +21,8 @@ static inline void gbx_pattern_line(uint64_t address, uint64_t out_words[8]) {
     uint64_t mixed = (address >> 6) * UINT64_C(0x9e3779b97f4a7c15);
     mixed ^= mixed >> 29;
     for (int i = 0; i < 8; ++i)
-        out_words[i] = ((mixed ^ keys[i]) & UINT64_C(0x5e5e5e5e5e5e5e5e)) |
-                       UINT64_C(0x2121212121212121);
+        out_words[i] = ((mixed ^ keys[i]) & UINT64_C(0x4e4e4e4e4e4e4e4e)) |
+                       UINT64_C(0x9191919191919191);
 }
 
 /* Both take any range of bytes. */

@@ -49,7 +49,7 @@ static void fill_limits(const gbx_chip *chip, gbx_graph_limits *limits) {
     gbx_hal_caps caps;
     gbx_chip_ops(chip)->caps(chip->hal, &caps);
     limits->gm_base = caps.gm_base;
-    limits->gm_bytes = caps.gm_bytes;
+    limits->gm_bytes = caps.gm_space;
     limits->blocks = chip->blocks;
     for (uint32_t i = 0; i < GBX_MAX_KERNELS; ++i)
         limits->kernel_cores[i] =

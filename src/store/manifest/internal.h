@@ -147,6 +147,7 @@ typedef struct gbx_manifest {
     const char *payload_name;                    /* NULL when there is none */
     unsigned known;                              /* GBX_KNOWN_... */
     bool has_kernels;                            /* their names are known */
+    bool has_findings;                           /* the dump can have some: not an import */
     bool has_lists;                              /* the top has all lists, not only `kernels` */
     bool has_member;                             /* the top has one already */
     gbx_status failure;                          /* of a put; sticks */

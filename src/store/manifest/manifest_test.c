@@ -101,7 +101,20 @@ static const char golden[] =
     "\"stage\":null,\"cause\":\"device\",\"count\":4}\n],\n\"skipped\": [\n{\"task_id\":"
     "\"0x0000000000000102\",\"task_seq\":2,\"arg_index\":null,\"kernel\":\"add\",\"reason\":"
     "\"the tensors of the task were never "
-    "described\",\"reason_code\":\"undescribed\"}\n],\n\"tensors\": [\n"
+    "described\",\"reason_code\":\"undescribed\"}\n],\n\"finding_count\": 9,\n\"findings\": [\n"
+    "{\"kind\":\"overrun\",\"text\":\"task 2, kernel add, wrote 60 of 64 bytes past the end of its "
+    "argument 1 (y), argument 0 of task 1, kernel m\\\"ul: bytes 4096 to 4159 of a buffer of 4096 "
+    "bytes (other tasks ran meanwhile, but none of them has an argument there)\",\"time_ns\":55,"
+    "\"finder_seq\":2,\"place\":\"output\",\"place_index\":0,\"owner_seq\":1,\"owner_kernel\":"
+    "\"m\\\"ul\",\"buffer_addr\":\"0x0000000000007000\",\"buffer_bytes\":4096,\"first_byte\":4096,"
+    "\"span_bytes\":64,\"changed_bytes\":60,\"certainty\":\"likely\",\"candidate_count\":3,"
+    "\"candidates\":[{\"task_seq\":2,\"func_id\":7,\"kernel\":\"add\",\"arg_index\":1},{\"task_seq\":"
+    "5,\"func_id\":9,\"kernel\":null,\"arg_index\":null}]},\n"
+    "{\"kind\":\"underrun\",\"text\":\"an unknown task wrote 1 byte before the start of the run's "
+    "tensor 1: byte -1 of a buffer of 1 byte\",\"time_ns\":56,\"finder_seq\":null,\"place\":"
+    "\"run_argument\",\"place_index\":1,\"owner_seq\":null,\"owner_kernel\":null,\"buffer_addr\":"
+    "\"0x0000000000009000\",\"buffer_bytes\":1,\"first_byte\":-1,\"span_bytes\":1,\"changed_bytes\":1,"
+    "\"certainty\":\"open\",\"candidate_count\":0,\"candidates\":[]}\n],\n\"tensors\": [\n"
     "{\"index\":0,\"task_id\":\"0x0000000000000102\",\"task_seq\":2,\"func_id\":[3,7],\"kernel\":"
     "[\"m\\\"ul\",\"add\"],\"arg_index\":1,\"arg_name\":\"z\",\"role\":\"inout\",\"stage\":"
     "\"before_dispatch\",\"kind\":\"tensor\",\"dtype\":\"float32\",\"shape\":[2,3],\"strides\":"
@@ -140,6 +153,30 @@ static void add_execution(builder *b, uint64_t task, uint32_t core_id, uint32_t 
     put_u32(b, block_idx);
     put_u32(b, subtask);
     put_u32(b, 0);
+}
+
+/* FINDING, field by field as in docs/format.md. */
+static void add_finding(builder *b, head h, const gbx_run_finding *f) {
+    h.type = 14;
+    begin_record(b, h);
+    put_u32(b, f->kind);
+    put_u32(b, f->place);
+    const uint64_t words[] = {f->time_ns, f->finder,  f->address, f->bytes, (uint64_t)f->first,
+                              f->span,    f->changed, f->index | (uint64_t)f->owner_func << 32,
+                              f->owner_task};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i)
+        put_u64(b, words[i]);
+    put_u32(b, f->certainty);
+    put_u32(b, f->candidate_count);
+    put_u64(b, f->candidate_total);
+    put_u64(b, f->run_total);
+    for (int i = 0; i < 3; ++i)
+        put_u64(b, 0);
+    for (int i = 0; i < 8; ++i) {
+        put_u64(b, f->candidates[i].task);
+        put_u32(b, f->candidates[i].func_id);
+        put_u32(b, f->candidates[i].arg_index);
+    }
 }
 
 /* Records in the wrong order, a task whose record is missing, and every top-level member. */
@@ -197,6 +234,37 @@ static void build_golden(builder *b) {
     add_loss(b, (head){.stage = 1, .arg_index = 3, .task = 2}, 1, 11);
     add_loss(b, (head){.stage = 255, .arg_index = 255, .task = 4}, 3, 4);
     add_skipped(b, (head){.stage = 255, .arg_index = 255, .task = 2}, 0, 7);
+    const gbx_run_finding over = {.kind = GBX_RUN_FINDING_OVERRUN,
+                                  .place = GBX_PLACE_OUTPUT,
+                                  .time_ns = 55,
+                                  .finder = 2,
+                                  .address = 0x7000,
+                                  .bytes = 4096,
+                                  .first = 4096,
+                                  .span = 64,
+                                  .changed = 60,
+                                  .owner_task = 1,
+                                  .owner_func = 3,
+                                  .certainty = GBX_CERTAINTY_LIKELY,
+                                  .candidate_count = 2,
+                                  .candidate_total = 3,
+                                  .run_total = 9,
+                                  .candidates = {{2, 7, 1}, {5, 9, GBX_FINDING_NO_ARGUMENT}}};
+    const gbx_run_finding under = {.kind = GBX_RUN_FINDING_UNDERRUN,
+                                   .place = GBX_PLACE_RUN_ARGUMENT,
+                                   .time_ns = 56,
+                                   .finder = GBX_FINDING_NO_TASK,
+                                   .address = 0x9000,
+                                   .bytes = 1,
+                                   .first = -1,
+                                   .span = 1,
+                                   .changed = 1,
+                                   .index = 1,
+                                   .owner_task = GBX_FINDING_NO_TASK,
+                                   .owner_func = GBX_FINDING_NO_KERNEL,
+                                   .run_total = 9};
+    add_finding(b, (head){.stage = 255, .arg_index = 255, .task = 2, .time_ns = 55}, &over);
+    add_finding(b, (head){.stage = 255, .arg_index = 255, .time_ns = 56}, &under);
     static const uint64_t counts[8] = {3, 1, 0, 28, 20, 1, 15, 77};
     add_end(b, 1u << 8, counts, "ok");
     end_block(b);
