@@ -201,7 +201,8 @@ def losses_are_reported(root):
           "skipped: task 4, kernel softmax: the tensors of the task were never described\n")
     document = json.loads(check(["verify", dump.directory, "--json"], 0))
     check_that("losses are in the JSON", document["losses"] == [
-        {"task_seq": 2, "arg_index": 3, "stage": "after_completion", "cause": "stall", "count": 5, "result": None}])
+        {"task_seq": 2, "arg_index": 3, "stage": "after_completion", "cause": "stall", "count": 5, "result": None,
+         "is_least": False}])
 
 
 def killed(root):
@@ -275,7 +276,8 @@ def other_tools(root):
                                 "lost: 3 records: the dump does not say why\n"])
     losses = json.loads(check(["verify", copy, "--json"], 1))["losses"]
     check_that("a loss of no task", losses == [
-        {"task_seq": None, "arg_index": None, "stage": None, "cause": "not told", "count": 3, "result": None}])
+        {"task_seq": None, "arg_index": None, "stage": None, "cause": "not told", "count": 3, "result": None,
+         "is_least": False}])
     (copy / "args_dump.json").write_text(text.replace('"shape": [16384]', '"shape": [-16384]', 1))
     check(["verify", copy], 2, "", ["args_dump.json: args[0].shape[0]: expected an integer from 0 to"])
     check(["recover", copy], 2, "", ["it has no journal to recover from"])

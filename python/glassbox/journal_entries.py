@@ -26,6 +26,7 @@ REASON_CODES = ("undescribed", "misdescribed", "undescribed_tensor")
 _CHUNK = 16384
 _ENDINGS = {1: "well", 2: "records_lost", 3: "failed"}
 _OUTCOME = struct.Struct("<4IQ4IQ2I")
+_SUMS, _SUMS_EXACT = struct.Struct("<I4x2Q"), 1
 _NO_END = 2**64 - 1
 _NO_TASK = 2**64 - 1
 # kind, place, time, finder, address, bytes, first, span, changed, index, owner_func, owner_task, certainty,
@@ -196,8 +197,8 @@ class JournalEntries:
                 "result_payload_bytes": sum(result["bin_size"] for result in results),
                 "result_stored_bytes": int(words[stored.at + 6].sum()),
                 "kernels": self.run.kernels,
-                "losses": losses, "skipped": self._skipped(), "finding_count": self._finding_count(),
-                "findings": self._findings(), "results": results}
+                "losses": losses, "skipped": self._skipped(), **self._announced(),
+                "finding_count": self._finding_count(), "findings": self._findings(), "results": results}
 
     def _results(self) -> list[dict[str, Any]]:
         """The output and in-out tensors of the run at its end."""
@@ -234,14 +235,25 @@ class JournalEntries:
         status = self.journal.text(at, 12).decode("utf-8", "replace")
         return bool(ends.flags[0] & COMPLETE), status, int(self.journal.words[at + 11])
 
-    def outcome(self) -> dict[str, Any] | None:
-        """How the run ended, as numbers; None without an END record or its tail."""
+    def _tail_of_end(self) -> bytes:
         ends = self.journal.of_type(END)
         if len(ends.at) == 0:
-            return None
+            return b""
         at = int(ends.at[0])
         words = self.journal.words[at:at + (int(self.journal.words[at + 1]) & 0xffffffff)]
-        tail = words[13 + (int(words[12]) + 7) // 8:].tobytes()
+        return words[13 + (int(words[12]) + 7) // 8:].tobytes()
+
+    def _announced(self) -> dict[str, int]:
+        """How many arguments the tasks announced, if the writer could say."""
+        tail = self._tail_of_end()
+        if len(tail) < _OUTCOME.size + _SUMS.size:
+            return {}
+        state, announced, _ = _SUMS.unpack_from(tail, _OUTCOME.size)
+        return {"announced": announced} if state == _SUMS_EXACT else {}
+
+    def outcome(self) -> dict[str, Any] | None:
+        """How the run ended, as numbers; None without an END record or its tail."""
+        tail = self._tail_of_end()
         if len(tail) < _OUTCOME.size:
             return None
         ending, code, fault, signal, task_id, func_id, core, block, blocks, address, kind, _ = _OUTCOME.unpack_from(tail)
@@ -262,7 +274,8 @@ class JournalEntries:
                            "task_seq": task if is_of_task else None, "arg_index": None if arg == NONE else arg,
                            "stage": None if stage == NONE else STAGES[stage],
                            "cause": _CAUSES[int(self.journal.words[at + 4]) & 0xFFFFFFFF],
-                           "count": int(self.journal.words[at + 5]), "result": self._lost_result(at)})
+                           "count": int(self.journal.words[at + 5]), "result": self._lost_result(at),
+                           **({"is_least": True} if int(self.journal.words[at + 4]) >> 32 else {})})
         return losses
 
     def _lost_result(self, at: int) -> int | None:

@@ -23,7 +23,7 @@ _TOTALS = {"total_tensors": "total_args", "before_dispatch": None, "after_comple
 # Totals that cannot be counted from the entries.
 _UNCOUNTED = ("dropped_records", "dropped_overwrite", "stall_ns")
 _KNOWN = frozenset(["schema_version", "generator", "run", "bin_file", "bin_format", "dump_level", "dump_args_level",
-                    "complete", "status", "kernels", "losses", "skipped", "results", "tensors", "args", *_TOTALS,
+                    "complete", "status", "kernels", "announced", "losses", "skipped", "results", "tensors", "args", *_TOTALS,
                     *filter(None, _TOTALS.values())])
 _LEVELS = ("full", "partial", "hybrid", "stats")
 _NUMBERED_LEVELS = (None, "partial", "full", "hybrid")
@@ -226,8 +226,9 @@ def _loss(given: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:
     count = integer(given, "count")
     if count is None:
         raise missing("count")
+    least = {"is_least": True} if given.get("is_least") is True else {}
     return {**place, "stage": stage, "cause": choice(given, "cause", _CAUSES, "not told"), "count": count,
-            "result": integer(given, "result", 0, ARGUMENTS_MAX)}
+            "result": integer(given, "result", 0, ARGUMENTS_MAX), **least}
 
 
 def _skipped(given: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ typedef struct gap {
     uint64_t count;
     uint32_t result;    /* the argument of the run whose result was lost... */
     bool is_result;     /* ...if it is one */
+    bool is_least;      /* of a loss: how many more there were is unknown */
     const char *kernel; /* of what was skipped; NULL where it is unknown */
     const char *reason; /* a sentence */
 } gap;
@@ -31,7 +32,8 @@ static const gbx_field loss_fields[] = {
     GBX_FIELD(gap, stage, NAME, "stage", NULL, .names = &gbx_stages),
     GBX_FIELD(gap, cause, NAME, "cause", NULL, .names = &gbx_loss_causes),
     GBX_FIELD(gap, count, COUNT, "count", NULL),
-    GBX_FIELD_IF(gap, is_result, result, NUMBER, "result", NULL)};
+    GBX_FIELD_IF(gap, is_result, result, NUMBER, "result", NULL),
+    GBX_FIELD(gap, is_least, BOOL, "is_least", NULL)};
 
 static const gbx_field skipped_fields[] = {
     GBX_FIELD_IF(gap, has_task, task, NUMBER, "task_seq", NULL),
@@ -61,6 +63,7 @@ static gbx_status read_gap(const void *context, uint64_t number, void *out_row) 
         out_gap->count = loss->count;
         out_gap->result = gbx_record_lost_result(loss);
         out_gap->is_result = out_gap->result != GBX_ARG_NONE;
+        out_gap->is_least = loss->is_least != 0;
         out_gap->reason = gbx_name_sentence(&gbx_loss_causes, loss->cause);
     } else {
         const gbx_record_skipped *skipped = (const gbx_record_skipped *)(const void *)record;
@@ -75,7 +78,8 @@ static gbx_status read_gap(const void *context, uint64_t number, void *out_row) 
 static void print_gap(gbx_sink *sink, bool is_loss, const gap *g) {
     const char *stage = is_loss ? gbx_name_of(&gbx_stages, g->stage) : NULL;
     if (is_loss)
-        gbx_sink_print(sink, "lost: %s", gbx_text_counted(&sink->texts, g->count, "record"));
+        gbx_sink_print(sink, "lost: %s%s", g->is_least ? "at least " : "",
+                       gbx_text_counted(&sink->texts, g->count, "record"));
     if (g->has_task)
         gbx_sink_print(sink, is_loss ? ", the first of task %" PRIu64 : "skipped: task %" PRIu64,
                        g->task);

@@ -214,7 +214,12 @@ static gbx_status add_loss(gbx_import_journal *journal, const gbx_cursor *object
     GBX_TRY(get_name(object, NAME_IN(LOSS, cause), &gbx_loss_causes, &cause));
     GBX_TRY(gbx_cursor_member(object, NAME_IN(LOSS, count), &member));
     GBX_TRY(gbx_cursor_integer(&member, 0, INT64_MAX, &count));
+    bool is_least = false;
+    GBX_TRY(gbx_cursor_optional(object, NAME_IN(LOSS, is_least), &member));
+    if (member.value)
+        GBX_TRY(gbx_cursor_bool(&member, &is_least));
     loss->head.stage = (uint8_t)stage;
+    loss->is_least = is_least;
     loss->cause = cause;
     loss->count = (uint64_t)count;
     GBX_TRY(gbx_cursor_optional(object, NAME_IN(LOSS, result), &member));

@@ -65,6 +65,8 @@
     X(kernels,              ALWAYS, list,       true, GBX_MANIFEST_KERNELS)                        \
     X(losses,               ALWAYS, list,       m->has_lists, GBX_MANIFEST_LOSSES)                 \
     X(skipped,              ALWAYS, list,       m->has_lists, GBX_MANIFEST_SKIPPED)                \
+    X(announced,            LATER,  u64,        gbx_reader_sums(m->reader) != NULL,                \
+                                                gbx_reader_sums(m->reader)->announced)             \
     X(finding_count,        LATER,  u64,        m->has_findings, m->totals->findings)              \
     X(findings,             LATER,  list,       m->has_lists && m->has_findings,                   \
                                                 GBX_MANIFEST_FINDINGS)                             \
@@ -102,7 +104,8 @@
     X(stage,     ALWAYS, word,         true, gbx_name_of(&gbx_stages, e->head.stage))              \
     X(cause,     ALWAYS, word,         true, gbx_name_of(&gbx_loss_causes, e->cause))              \
     X(count,     ALWAYS, u64,          true, e->count)                                             \
-    X(result,    LATER,  u64_or_null,  true, result != GBX_ARG_NONE, result)
+    X(result,    LATER,  u64_or_null,  true, result != GBX_ARG_NONE, result)                       \
+    X(is_least,  LATER,  flag,         e->is_least, true)
 
 /* `e` is a gbx_record_skipped, `t` what is known of its task. */
 #define GBX_SKIPPED_FIELDS(X)                                                                      \
