@@ -168,7 +168,7 @@ bool print_record_table(const setting *how) {
 
 /* --- results of the run --- */
 
-/* The shortest time of a run in which the tensor is an output, less that in which it is an input. */
+/* The shortest time of a run with the tensor as an output, less that with it as an input. */
 static bool measure_result(const setting *how, const char *platform, gbx_dump_level level,
                            uint32_t repeats, double *out_seconds, double *out_mib) {
     static const gbx_role roles[] = {GBX_ROLE_INPUT, GBX_ROLE_INOUT};
@@ -201,7 +201,7 @@ bool print_result_table(const setting *how, uint32_t repeats) {
     printf("one final tensor of %.0f MiB that no task wrote; the disk writes %.2f GB/s\n",
            bytes / (double)MIB, disk);
     for (size_t p = 0; p < 2; ++p) {
-        double none, full, stats, mib;
+        double none = 0, full = 0, stats = 0, mib = 0;
         char name[96];
         if (!measure_result(how, platforms[p], GBX_DUMP_OFF, repeats, &none, &mib) ||
             !measure_result(how, platforms[p], GBX_DUMP_STATS, repeats, &stats, &mib) ||

@@ -566,7 +566,7 @@ gbx_status gbx_reader_list_at(gbx_reader *reader, gbx_reader_list list, uint64_t
     uint64_t offset = reader->lists[list].entries[position].offset;
     const gbx_record *record = NULL;
     GBX_TRY(read_record(reader, offset, &record));
-    if (list_of(reader->indexed, record->type) != list)
+    if (!record || list_of(reader->indexed, record->type) != list)
         return fail_changed(reader, offset);
     *out_record = record;
     return NULL;

@@ -1,5 +1,6 @@
 #include "tensor/final_tensor.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -21,10 +22,10 @@ static int by_offset(const void *left, const void *right) {
 }
 
 typedef struct sweep {
-    const ranked *sorted;
+    ranked *sorted;
     size_t count;
-    size_t next;          /* of `sorted` */
-    const ranked **begun; /* those that began and may not have ended */
+    size_t next;   /* of `sorted` */
+    size_t *begun; /* places in `sorted` of those that began and may not have ended */
     size_t begun_count;
     gbx_tensor_piece *pieces;
     size_t piece_count;
@@ -35,12 +36,12 @@ static const ranked *copy_at(sweep *s, uint64_t at) {
     const ranked *last = NULL;
     size_t kept = 0;
     while (s->next < s->count && s->sorted[s->next].copy.offset <= at)
-        s->begun[s->begun_count++] = &s->sorted[s->next++];
+        s->begun[s->begun_count++] = s->next++;
     for (size_t i = 0; i < s->begun_count; ++i) {
-        const ranked *copy = s->begun[i];
+        const ranked *copy = &s->sorted[s->begun[i]];
         if (end_of(&copy->copy) <= at)
             continue;
-        s->begun[kept++] = copy;
+        s->begun[kept++] = s->begun[i];
         last = !last || copy->rank > last->rank ? copy : last;
     }
     s->begun_count = kept;
@@ -77,24 +78,23 @@ gbx_status gbx_tensor_pieces_of(const gbx_tensor_piece *copies, size_t count,
     *out_piece_count = 0;
     if (count == 0)
         return NULL;
-    ranked *sorted = calloc(count, sizeof *sorted);
-    const ranked **begun = calloc(count, sizeof *begun);
     /* Each copy begins one piece at most, and ends one that a hidden copy continues. */
-    gbx_tensor_piece *pieces = calloc(2 * count, sizeof *pieces);
-    if (!sorted || !begun || !pieces) {
-        free(sorted);
-        free(begun);
-        free(pieces);
-        return gbx_fail_memory("listing %zu copies of a tensor", count);
+    sweep s = {.sorted = calloc(count, sizeof(ranked)),
+               .count = count,
+               .begun = calloc(count, sizeof(size_t)),
+               .pieces = calloc(2 * count, sizeof(gbx_tensor_piece))};
+    bool has_memory = s.sorted && s.begun && s.pieces;
+    if (has_memory) {
+        for (size_t i = 0; i < count; ++i)
+            s.sorted[i] = (ranked){copies[i], i};
+        qsort(s.sorted, count, sizeof *s.sorted, by_offset);
+        sweep_all(&s);
+        *out_pieces = s.pieces;
+        *out_piece_count = s.piece_count;
+    } else {
+        free(s.pieces);
     }
-    for (size_t i = 0; i < count; ++i)
-        sorted[i] = (ranked){copies[i], i};
-    qsort(sorted, count, sizeof *sorted, by_offset);
-    sweep s = {.sorted = sorted, .count = count, .begun = begun, .pieces = pieces};
-    sweep_all(&s);
-    free(sorted);
-    free(begun);
-    *out_pieces = pieces;
-    *out_piece_count = s.piece_count;
-    return NULL;
+    free(s.sorted);
+    free(s.begun);
+    return has_memory ? NULL : gbx_fail_memory("listing %zu copies of a tensor", count);
 }
