@@ -356,6 +356,7 @@ def check_recovered(what, directory, reference, case="default"):
     journal = check_dump(what, directory, reference, case)
     expect(f"{what}: arguments that were journaled", sorted(journal.arguments), sorted(before.arguments))
     expect(f"{what}: dispatches that were journaled", journal.dispatches, before.dispatches)
+    expect(f"{what}: results that were journaled", journal.results, before.results)
     expect(f"{what}: complete", manifest_of(directory)["complete"], bool(before.end))
     expect(f"{what}: temporary files", [str(p) for p in directory.rglob("*.tmp")], [])
     again = tool("recover", directory)

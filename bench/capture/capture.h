@@ -45,6 +45,8 @@ typedef struct plan {
     uint64_t total_bytes;
     uint64_t kernel_ns;   /* how long a kernel takes; 0: no time, and four tensors a task */
     gbx_dump_level level; /* GBX_DUMP_OFF: without a dump */
+    uint64_t final_bytes; /* of one more tensor of the run, the source, which no task touches */
+    gbx_role final_role;  /* a result of the run unless it is an input */
 } plan;
 
 static inline uint64_t tensors_a_task(const plan *what) {
@@ -100,6 +102,7 @@ bool print_scenes(const setting *how);
 bool print_tensor_table(const setting *how, uint32_t repeats);
 bool print_holding_table(const setting *how);
 bool print_record_table(const setting *how);
+bool print_result_table(const setting *how, uint32_t repeats);
 
 /* --- main.c --- */
 

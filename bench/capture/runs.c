@@ -50,6 +50,15 @@ static gbx_status put_source(const setting *how, gbx_chip *chip, uint64_t *out_a
     return gbx_gm_copy_in(chip, *out_address, how->source, bytes);
 }
 
+static gbx_status check_result(const plan *what, const gbx_dump_totals *totals) {
+    bool is_result = what->level && what->final_role != GBX_ROLE_INPUT;
+    uint64_t kept = is_result && what->level == GBX_DUMP_FULL ? what->final_bytes : 0;
+    if (totals->results == is_result && totals->result_stored_bytes == kept)
+        return NULL;
+    return gbx_fail(GBX_INTERNAL, "the dump has %lu results with %lu bytes", totals->results,
+                    totals->result_stored_bytes);
+}
+
 /* The first call loads the orchestration and wakes what sleeps; the second one counts. */
 static gbx_status run_graph(const setting *how, const plan *what, gbx_chip *chip, gbx_run *run,
                             uint64_t *scalars, outcome *out_outcome) {
@@ -70,6 +79,8 @@ static gbx_status run_graph(const setting *how, const plan *what, gbx_chip *chip
         return status;
     out_outcome->device_s = (double)result.device_ns * 1e-9;
     out_outcome->totals = result.dump;
+    if (what->final_bytes)
+        return check_result(what, &result.dump);
     return what->level ? check_dump(how, what, directory) : NULL;
 }
 
@@ -77,6 +88,7 @@ static gbx_status run_on(const setting *how, const plan *what, gbx_chip *chip,
                          outcome *out_outcome) {
     char path[PATH_BYTES];
     char *object = NULL;
+    gbx_status status = NULL;
     uint64_t scalars[7] = {how->scalar_records / SCALARS_A_TASK, SCALARS_A_TASK};
     GBX_TRY(register_kernels(how, chip));
     GBX_TRY(write_source(how, "orchestration.c", bench_capture_orchestration, path));
@@ -95,7 +107,17 @@ static gbx_status run_on(const setting *how, const plan *what, gbx_chip *chip,
                    .entry = what->tensor_bytes ? "orchestrate_tensors" : "orchestrate_scalars",
                    .scalars = scalars,
                    .scalar_count = 7};
-    gbx_status status = run_graph(how, what, chip, &run, scalars, out_outcome);
+    gbx_run_tensor final = {.name = "final", .role = what->final_role};
+    if (what->final_bytes) {
+        int64_t shape = (int64_t)(what->final_bytes / sizeof(float));
+        status = gbx_tensor_contiguous((uint64_t)(uintptr_t)how->source, GBX_FLOAT32, 1, &shape,
+                                       &final.tensor);
+        run.tensors = &final;
+        run.tensor_count = 1;
+        scalars[0] = 1;
+    }
+    if (!status)
+        status = run_graph(how, what, chip, &run, scalars, out_outcome);
     free(object);
     return status;
 }

@@ -35,13 +35,12 @@ static gbx_status fill(const gbx_scene_arg *arg, const gbx_tensor *tensor) {
                                "filling argument %s", arg->name);
 }
 
-/* An output goes to the chip like an inout: with its poison, for kernels that do not write it. */
 static gbx_status add_tensor(gbx_case_data *data, const gbx_scene_arg *arg) {
     uint32_t index = data->tensor_count++;
     gbx_run_tensor *tensor = &data->tensors[index];
     data->args[index] = arg;
     tensor->name = arg->name;
-    tensor->role = arg->role == GBX_ROLE_INPUT ? GBX_ROLE_INPUT : GBX_ROLE_INOUT;
+    tensor->role = (gbx_role)arg->role; /* outputs go to the chip, too: with their poison */
     GBX_TRY(allocate(arg->name, &arg->tensor, &tensor->tensor));
     if (arg->role != GBX_ROLE_INPUT)
         return NULL;

@@ -571,6 +571,96 @@ static void executions_and_samples_are_found(void **state) {
     check_refused(&f->d, &b, "arena");
 }
 
+static void results_are_found(void **state) {
+    fixture *f = *state;
+    static const int64_t shape[] = {4}, strides[] = {1};
+    static const uint64_t stats[7] = {1, 2, 3, 4, 5, 6, 7};
+    static const uint64_t pieces[] = {0, 0x5000, 4, 4, 0x6000, 12};
+    tensor_fields fields = {.buffer_addr = 0x5000,
+                            .bin_offset = 64,
+                            .bin_size = 16,
+                            .hash_low = 8,
+                            .hash_high = 9,
+                            .shape = shape,
+                            .strides = strides};
+    head h = {.role = 1, .arg_index = 1, .dtype = 1, .ndims = 1, .flags = 1 | 2 | 4 | 32};
+    builder b;
+    gbx_result result;
+    begin_with_run(&b);
+    add_result(&b, h, fields, stats, pieces, 2);
+    h = (head){.role = 2, .dtype = 1, .ndims = 1, .flags = 1 | 16};
+    add_result(&b, h, fields, NULL, pieces, 1);
+    add_loss(&b, (head){.stage = 255, .arg_index = 255}, 1, 1);
+    put_u64(&b, 64);
+    finish_journal(&b, &f->d);
+    gbx_reader *reader = open_all(&f->d, GBX_INDEX_NOTHING);
+    assert_int_equal(gbx_reader_result_count(reader), 2);
+    assert_null(gbx_reader_result(reader, 0, &result)); /* sorted by argument */
+    assert_int_equal(result.arg_index, 0);
+    assert_int_equal(result.role, GBX_ROLE_INOUT);
+    assert_true(result.is_in_flight);
+    assert_int_equal(result.piece_count, 1);
+    assert_null(gbx_reader_result(reader, 1, &result));
+    assert_int_equal(result.arg_index, 1);
+    assert_int_equal(result.role, GBX_ROLE_OUTPUT);
+    assert_false(result.is_in_flight);
+    assert_int_equal(result.record->bin_offset, 64);
+    assert_int_equal(gbx_record_statistics(result.record)->nan_count, 4);
+    assert_int_equal(result.piece_count, 2);
+    assert_int_equal(result.pieces[1].offset, 4);
+    assert_int_equal(result.pieces[1].address, 0x6000);
+    assert_int_equal(result.pieces[1].bytes, 12);
+    const gbx_reader_totals *totals = gbx_reader_get_totals(reader);
+    assert_int_equal(totals->records + totals->payload_bytes + totals->in_flight, 0);
+    assert_int_equal(totals->results, 2);
+    assert_int_equal(totals->result_payload_bytes, 32);
+    assert_int_equal(totals->result_stored_bytes, 16);
+    assert_int_equal(totals->payload_end, 80);
+    const gbx_record *loss = NULL;
+    assert_null(gbx_reader_list_at(reader, GBX_LIST_LOSSES, 0, &loss));
+    assert_int_equal(gbx_record_lost_result((const gbx_record_loss *)loss), 63);
+    gbx_reader_close(reader);
+    free(b.bytes);
+}
+
+static void results_without_sense_are_refused(void **state) {
+    fixture *f = *state;
+    static const int64_t shape[] = {4}, strides[] = {1};
+    const tensor_fields fields = {.shape = shape, .strides = strides};
+    static const struct {
+        unsigned role, arg_index, dtype, flags;
+        uint64_t pieces[6];
+        uint64_t listed; /* of the pieces, which are 2 */
+        const char *wrong;
+    } bad[] = {{0, 0, 1, 0, {0}, 0, "role"},
+               {3, 0, 1, 0, {0}, 0, "role"},
+               {1, 64, 1, 0, {0}, 0, "arg_index"},
+               {1, 0, 0, 0, {0}, 0, "dtype"},
+               {1, 0, 1, 0, {4, 0x10, 4, 0, 0x20, 4}, 2, "ascending"},
+               {1, 0, 1, 0, {0, 0x10, 4, 3, 0x20, 4}, 2, "ascending"},
+               {1, 0, 1, 0, {0, 0x10, 4, 4, 0x20, 0}, 2, "ascending"},
+               {1, 0, 1, 0, {0, 0x10, 4, 4, UINT64_MAX, 4}, 2, "64 bits"},
+               {1, 0, 1, 0, {0, 0x10, 4, UINT64_MAX, 0x20, 4}, 2, "64 bits"},
+               {1, 0, 1, 0, {0, 0x10, 4, 4, 0x20, 4}, 3, "too short for its pieces"},
+               {1, 0, 1, 0, {0, 0x10, 4, 4, 0x20, 4}, UINT64_MAX, "too short for its pieces"}};
+    builder b;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i) {
+        begin_with_run(&b);
+        head h = {.role = bad[i].role,
+                  .arg_index = bad[i].arg_index,
+                  .dtype = bad[i].dtype,
+                  .ndims = 1,
+                  .flags = bad[i].flags};
+        add_result(&b, h, fields, NULL, bad[i].pieces, 2);
+        set_number(&b, b.size - 7 * 8, bad[i].listed, 8);
+        check_refused(&f->d, &b, bad[i].wrong);
+    }
+    begin_with_run(&b);
+    add_result(&b, (head){.role = 1, .dtype = 1, .ndims = 1}, fields, NULL, NULL, 0);
+    b.size -= 8; /* the number of pieces is missing */
+    check_refused(&f->d, &b, "too short");
+}
+
 static void nothing_follows_the_end(void **state) {
     fixture *f = *state;
     builder b;
@@ -824,6 +914,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_follows_is_distinguished, set_up, tear_down),
         cmocka_unit_test_setup_teardown(records_without_sense_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(executions_and_samples_are_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(results_are_found, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(results_without_sense_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_follows_the_end, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_journal_without_a_run_is_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(journals_of_newer_versions_are_read, set_up, tear_down),

@@ -136,9 +136,11 @@ static void journal(gbx_collector *c, const result *r) {
     totals->result_stored_bytes += to->head.flags & GBX_FLAG_DUPLICATE ? 0 : to->bin_size;
 }
 
-/* Finds or writes the payload. */
+/* Finds or writes the payload. What came through an arena in pieces is not in the table: larger
+ * tensors are not looked for, which saves hashing them first. */
 static gbx_status store(gbx_collector *c, result *r) {
-    bool is_shareable = gbx_collector_is_shareable(c, r->record.head.flags & GBX_FLAG_IN_FLIGHT);
+    bool is_shareable = gbx_collector_is_shareable(c, r->record.head.flags & GBX_FLAG_IN_FLIGHT) &&
+                        r->bytes <= gbx_dump_piece_bytes(c->setup->arena_bytes);
     uint64_t offset;
     r->record.head.flags |= GBX_FLAG_HAS_PAYLOAD;
     r->record.bin_size = r->bytes;
