@@ -330,6 +330,10 @@ gbx_status gbx_store_finish(gbx_store *store, const gbx_record_end *end, const c
                         store->directory);
     store->is_finished = true;
     gbx_status status = gbx_payload_sync(&store->payload);
+    gbx_status flushed = gbx_journal_writer_flush(&store->journal);
+    if (flushed)
+        gbx_store_begin_last(store); /* END says that the dump is not complete */
+    status = gbx_status_first(status, flushed);
     append_end(store, end, status_text, outcome, status == NULL);
     status = gbx_status_first(status, gbx_journal_writer_sync(&store->journal));
     status = gbx_status_first(store->journal_failure, status);

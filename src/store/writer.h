@@ -104,9 +104,9 @@ void gbx_store_set_sums(gbx_store *store, const gbx_record_sums *sums);
  * `status` is its text, `outcome` the same for programs, or NULL when unknown. Call it once, last
  * before destroy.
  *
- * Fails with GBX_LOST when the journal failed before or something cannot be made durable (END then
- * lacks GBX_FLAG_COMPLETE) or the manifests cannot be written; all of it is tried nevertheless.
- * Earlier failed writes of payload are not a failure here.
+ * Fails with GBX_LOST when the journal fails or something cannot be made durable (END then lacks
+ * GBX_FLAG_COMPLETE; it is tried in the journal's last block) or the manifests cannot be written;
+ * all of it is tried nevertheless. Earlier failed writes of payload are not a failure here.
  */
 GBX_MUST_USE gbx_status gbx_store_finish(gbx_store *store, const gbx_record_end *end,
                                          const char *status, const gbx_record_outcome *outcome);
