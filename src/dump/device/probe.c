@@ -244,18 +244,18 @@ static gbx_dump_slot slot_of(const gbx_lane *lane, const gbx_sched_dispatch *dis
     const gbx_task_arguments *arguments = dispatch->task->arguments;
     uint32_t kind = arguments->kinds[i];
     gbx_dump_slot slot = {.bits = dispatch->args[i], .role = GBX_ROLE_INPUT};
-    const gbx_tensor *tensor = kind & GBX_WORD_TENSOR ? described_tensor(lane, slot.bits) : NULL;
-    if (!arguments->is_described || is_undescribed(kind, i, tensor_count)) {
+    bool is_tensor = kind & GBX_WORD_TENSOR;
+    const gbx_tensor *tensor = is_tensor ? described_tensor(lane, slot.bits) : NULL;
+    if (!arguments->is_described || is_undescribed(kind, i, tensor_count) ||
+        (is_tensor && !(tensor && tensor->ndims <= GBX_MAX_DIMS))) {
         slot.is_word = true;
-    } else if (!(kind & GBX_WORD_TENSOR)) {
-        slot.dtype = scalar_dtype(lane, dispatch->task, kind & GBX_WORD_DTYPE, (*scalar)++);
-    } else if (tensor && tensor->ndims <= GBX_MAX_DIMS) {
+    } else if (is_tensor) {
         slot.is_tensor = true;
         slot.role = kind & GBX_WORD_ROLE;
         slot.dtype = (uint8_t)tensor->dtype;
         slot.ndims = (uint8_t)tensor->ndims;
     } else {
-        slot.is_word = true; /* described as a tensor, but the kernel gets none */
+        slot.dtype = scalar_dtype(lane, dispatch->task, kind & GBX_WORD_DTYPE, (*scalar)++);
     }
     return slot;
 }
