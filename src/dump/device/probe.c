@@ -311,17 +311,18 @@ static void see_slot(const gbx_lane *lane, const gbx_sched_dispatch *dispatch, u
     uint32_t kind = arguments->kinds[i];
     gbx_dump_slot *slot = &out->slot;
     *slot = (gbx_dump_slot){.bits = dispatch->args[i], .role = GBX_ROLE_INPUT};
-    if (!arguments->is_described || is_undescribed(kind, i, tensor_count)) {
+    bool is_tensor = kind & GBX_WORD_TENSOR;
+    /* One that is described as a tensor is a word, too, if the kernel finds none there. */
+    if (!arguments->is_described || is_undescribed(kind, i, tensor_count) ||
+        (is_tensor && !see_tensor(lane, slot->bits, &out->tensor))) {
         slot->is_word = true;
-    } else if (!(kind & GBX_WORD_TENSOR)) {
-        slot->dtype = scalar_dtype(lane, dispatch->task, kind & GBX_WORD_DTYPE, (*scalar)++);
-    } else if (see_tensor(lane, slot->bits, &out->tensor)) {
+    } else if (is_tensor) {
         slot->is_tensor = true;
         slot->role = kind & GBX_WORD_ROLE;
         slot->dtype = (uint8_t)out->tensor.dtype;
         slot->ndims = (uint8_t)out->tensor.ndims;
     } else {
-        slot->is_word = true; /* described as a tensor, but the kernel gets none */
+        slot->dtype = scalar_dtype(lane, dispatch->task, kind & GBX_WORD_DTYPE, (*scalar)++);
     }
 }
 
