@@ -155,7 +155,7 @@ class ManifestEntries:
                 "deduplicated_tensors": extents.duplicates, "payload_bytes": min(extents.bytes, _COUNT_END - 1),
                 "stored_bytes": min(extents.stored_bytes, _COUNT_END - 1),
                 "stall_ns": 0 if is_killed else head.totals.get("stall_ns", 0), "kernels": kernels.table,
-                "losses": losses, "skipped": skipped}
+                "losses": losses, "skipped": skipped, **head.findings}
 
 
 @contextlib.contextmanager
