@@ -68,16 +68,23 @@ uint64_t gbx_graph_get_tensor_data(gbx_orchestration *orchestration, const gbx_t
 
 uint64_t gbx_graph_take_storage(gbx_graph *graph, uint64_t bytes) {
     const gbx_graph_launch *launch = graph->launch;
-    uint64_t left = launch->storage_bytes - graph->storage_used;
+    uint64_t left = graph->storage_bytes - graph->storage_used;
     uint64_t rounded = (bytes + 63) & ~UINT64_C(63);
     if (rounded < bytes || rounded > left) {
         gbx_graph_fail(graph, GBX_GRAPH_NO_MEMORY, graph->task_count, GBX_NO_KERNEL, (int64_t)bytes,
                        (int64_t)left);
         return 0;
     }
-    uint64_t address = launch->storage + graph->storage_used + graph->spare_used;
+    uint64_t address = launch->storage + graph->storage_used;
     graph->storage_used += rounded;
     return address;
+}
+
+/* Zones take nothing of what can be used. */
+static void take_spare(gbx_graph *graph, uint64_t bytes) {
+    graph->spare_bytes -= bytes;
+    graph->storage_bytes += bytes;
+    graph->storage_used += bytes;
 }
 
 void gbx_graph_guard(gbx_graph *graph, gbx_probe_buffer *buffer) {
@@ -91,13 +98,13 @@ uint64_t gbx_graph_take_buffer(gbx_graph *graph, uint64_t bytes) {
     const uint64_t granule = GBX_PROBE_GRANULE, mask = granule - 1;
     if (!gbx_graph_has_zones(graph))
         return gbx_graph_take_storage(graph, bytes);
-    uint64_t at = launch->storage + graph->storage_used + graph->spare_used;
+    uint64_t at = launch->storage + graph->storage_used;
     /* What lies before it is a zone already, or gets one. */
     uint64_t first = at == graph->zone_end ? at : (at + mask + granule) & ~mask;
     uint64_t spare = first - at + granule + mask; /* at most, with the zone behind it */
-    if (spare > launch->storage_spare_bytes - graph->spare_used)
+    if (spare > graph->spare_bytes)
         return gbx_graph_take_storage(graph, bytes);
-    graph->spare_used += first - at;
+    take_spare(graph, first - at);
     uint64_t address = gbx_graph_take_storage(graph, bytes);
     if (!address)
         return 0;
@@ -109,9 +116,9 @@ uint64_t gbx_graph_take_buffer(gbx_graph *graph, uint64_t bytes) {
                                  .owner_func = GBX_NO_KERNEL};
         graph->probe->new_buffer(graph->probe->context, &lead);
     }
-    uint64_t end = launch->storage + graph->storage_used + graph->spare_used;
+    uint64_t end = launch->storage + graph->storage_used;
     graph->zone_end = (end + mask + granule) & ~mask;
-    graph->spare_used += graph->zone_end - end;
+    take_spare(graph, graph->zone_end - end);
     gbx_probe_buffer buffer = {.address = address,
                                .bytes = bytes,
                                .zone_end = graph->zone_end,
@@ -301,8 +308,9 @@ static gbx_code start(gbx_device *device, const void *payload, uint64_t bytes) {
     graph->orchestration.ops = graph->builder->ops;
     graph->error.kind = GBX_GRAPH_OK;
     atomic_store_explicit(&graph->has_error, false, memory_order_relaxed);
-    graph->task_count = graph->storage_used = graph->spare_used = graph->zone_end = 0;
-    graph->buffer_count = 0;
+    graph->task_count = graph->storage_used = graph->zone_end = graph->buffer_count = 0;
+    graph->storage_bytes = graph->launch->storage_bytes;
+    graph->spare_bytes = graph->launch->storage_spare_bytes;
     fill_limits(graph);
     gbx_code code = take_memory(graph);
     if (code == GBX_OK)

@@ -76,7 +76,8 @@ struct gbx_graph {
     gbx_orchestrate_function orchestrate;
     uint64_t task_count;        /* tasks that the builder has made */
     uint64_t storage_used;      /* of launch->storage, where it is not a ring */
-    uint64_t spare_used;        /* of its spare bytes: everything later lies so much further on */
+    uint64_t storage_bytes;     /* that can be used; grows by what zones take */
+    uint64_t spare_bytes;       /* left for zones */
     uint64_t zone_end;          /* address behind the last zone in it */
     uint32_t buffer_count;      /* that the builder has allocated */
     _Atomic uint64_t heartbeat; /* builder: calls of the orchestration */

@@ -30,21 +30,25 @@ static uint64_t new_output_bytes(const gbx_tensor *tensor) {
     return ((bytes ? bytes : 1) + HEAP_ALIGNMENT - 1) & ~(uint64_t)(HEAP_ALIGNMENT - 1);
 }
 
+/* Submitting exists twice, with zones and without: without a guard nothing is asked of one. */
+#define IN_BOTH_FORMS static inline __attribute__((always_inline))
+
 /* What a task needs; its new outputs lie in one piece. False, with an error, if they never fit. */
-static bool count_need(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args,
-                       gbx_window_need *out_need) {
+IN_BOTH_FORMS bool count_need(gbx_window *window, const gbx_task_kernels *kernels,
+                              const gbx_args *args, bool has_zones, gbx_window_need *out_need) {
     uint32_t words = args->tensor_count + args->scalar_count;
     *out_need = (gbx_window_need){
         .argument_bytes = gbx_task_arguments_bytes(words, args->tensor_count),
         .tensor_count = args->tensor_count,
         .func_id = gbx_first_kernel(kernels),
     };
-    uint64_t wanted = 0, limit = window->graph->launch->heap_bytes;
+    const uint64_t zone_bytes = has_zones ? GBX_PROBE_GRANULE : 0;
+    uint64_t wanted = 0, limit = has_zones ? window->graph->launch->heap_bytes : window->heap.bytes;
     for (uint32_t news = args->new_outputs; news; news &= news - 1) {
         uint32_t index = (uint32_t)__builtin_ctz(news);
         uint64_t bytes = new_output_bytes(args->tensors[index]);
         wanted += bytes;
-        out_need->heap_bytes += bytes + window->zone_bytes;
+        out_need->heap_bytes += bytes + zone_bytes;
         if (bytes > limit || wanted > limit) {
             gbx_graph_error error = {.kind = GBX_GRAPH_HEAP_TENSOR,
                                      .func_id = out_need->func_id,
@@ -63,7 +67,7 @@ static void guard_output(gbx_window *window, const gbx_task_kernels *kernels, ui
     gbx_probe_buffer buffer = {
         .address = tensor->data,
         .bytes = tensor->buffer_bytes,
-        .zone_end = tensor->data + new_output_bytes(tensor) + window->zone_bytes,
+        .zone_end = tensor->data + new_output_bytes(tensor) + GBX_PROBE_GRANULE,
         .place = GBX_PLACE_OUTPUT,
         .index = index,
         .owner_task = window->next_id,
@@ -72,8 +76,8 @@ static void guard_output(gbx_window *window, const gbx_task_kernels *kernels, ui
 }
 
 /* One piece of the heap for all new outputs of a task. */
-static void allocate_outputs(gbx_window *window, const gbx_task_kernels *kernels,
-                             const gbx_args *args, uint64_t bytes) {
+IN_BOTH_FORMS void allocate_outputs(gbx_window *window, const gbx_task_kernels *kernels,
+                                    const gbx_args *args, uint64_t bytes, bool has_zones) {
     uint64_t address = gbx_ring_take(&window->heap, bytes);
     gbx_tensor_map_heap_push(window->map, address, bytes);
     for (uint32_t news = args->new_outputs; news; news &= news - 1) {
@@ -82,8 +86,8 @@ static void allocate_outputs(gbx_window *window, const gbx_task_kernels *kernels
         gbx_tensor *tensor = (gbx_tensor *)(uintptr_t)args->tensors[index];
         tensor->data = address;
         tensor->buffer_bytes = gbx_tensor_payload_bytes(tensor);
-        address += new_output_bytes(tensor) + window->zone_bytes;
-        if (window->zone_bytes)
+        address += new_output_bytes(tensor) + (has_zones ? GBX_PROBE_GRANULE : 0);
+        if (has_zones)
             guard_output(window, kernels, index, tensor);
     }
 }
@@ -98,13 +102,13 @@ static void depend(void *context, uint64_t position) {
     gbx_window_depend(submitted->window, submitted->task, position);
 }
 
-static gbx_task submit(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args,
-                       const gbx_window_need *need) {
+IN_BOTH_FORMS gbx_task submit(gbx_window *window, const gbx_task_kernels *kernels,
+                              const gbx_args *args, const gbx_window_need *need, bool has_zones) {
     gbx_task id = window->next_id;
     uint64_t position;
     submission submitted = {.window = window, .task = gbx_window_take(window, &position)};
     if (args->new_outputs)
-        allocate_outputs(window, kernels, args, need->heap_bytes);
+        allocate_outputs(window, kernels, args, need->heap_bytes, has_zones);
     gbx_task_arguments *arguments =
         (gbx_task_arguments *)(uintptr_t)gbx_ring_take(&window->arguments, need->argument_bytes);
     gbx_write_arguments(args, arguments);
@@ -127,12 +131,13 @@ static void count_rest(gbx_window *window, const gbx_task_kernels *kernels, cons
         const gbx_tensor *tensor = args->tensors[(uint32_t)__builtin_ctz(news)];
         is_sound = is_sound && tensor && gbx_tensor_is_valid(tensor, &first, &end);
     }
-    if (window->is_counting && is_sound && count_need(window, kernels, args, &need))
+    if (window->is_counting && is_sound && count_need(window, kernels, args, gbx_graph_has_zones(window->graph), &need))
         gbx_window_count_wanted(window, &need);
 }
 
-static gbx_task submit_task(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
-                            const gbx_args *args) {
+IN_BOTH_FORMS gbx_task submit_with(gbx_orchestration *orchestration,
+                                   const gbx_task_kernels *kernels, const gbx_args *args,
+                                   bool has_zones) {
     gbx_window *window = window_of(orchestration);
     gbx_window_need need;
     if (!gbx_graph_builds_on(window->graph)) {
@@ -140,9 +145,20 @@ static gbx_task submit_task(gbx_orchestration *orchestration, const gbx_task_ker
         return GBX_NO_TASK;
     }
     if (!gbx_graph_check_task(window->graph, kernels, args) ||
-        !count_need(window, kernels, args, &need) || !gbx_window_make_room(window, &need))
+        !count_need(window, kernels, args, has_zones, &need) ||
+        !gbx_window_make_room(window, &need))
         return GBX_NO_TASK;
-    return submit(window, kernels, args, &need);
+    return submit(window, kernels, args, &need, has_zones);
+}
+
+static gbx_task submit_task(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
+                            const gbx_args *args) {
+    return submit_with(orchestration, kernels, args, false);
+}
+
+static gbx_task submit_guarded(gbx_orchestration *orchestration, const gbx_task_kernels *kernels,
+                               const gbx_args *args) {
+    return submit_with(orchestration, kernels, args, true);
 }
 
 /* --- scopes --- */
@@ -194,10 +210,25 @@ static const gbx_orchestration_ops ops = {
     .get_tensor_data = gbx_graph_get_tensor_data,
 };
 
+static const gbx_orchestration_ops guarded_ops = {
+    .refuse = gbx_graph_refuse,
+    .report_failure = gbx_graph_fail_by_user,
+    .submit_task = submit_guarded,
+    .scope_begin = scope_begin,
+    .scope_end = scope_end,
+    .get_tensor_data = gbx_graph_get_tensor_data,
+};
+
+static void begin(gbx_graph *graph) {
+    if (gbx_graph_has_zones(graph))
+        graph->orchestration.ops = &guarded_ops;
+    gbx_window_begin(graph);
+}
+
 static const gbx_builder builder = {
     .memory_bytes = memory_bytes,
     .hot_bytes = HOT_BYTES,
-    .begin = gbx_window_begin,
+    .begin = begin,
     .end = end,
     .await_tensor = await_tensor,
     .ops = &ops,

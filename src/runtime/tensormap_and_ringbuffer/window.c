@@ -93,7 +93,6 @@ void gbx_window_begin(gbx_graph *graph) {
     window->arguments = ring_of(launch->storage, launch->storage_bytes, SOFT_ARGUMENT_BYTES);
     window->heap =
         ring_of(launch->heap, launch->heap_bytes + launch->heap_spare_bytes, SOFT_HEAP_BYTES);
-    window->zone_bytes = gbx_graph_has_zones(graph) ? GBX_PROBE_GRANULE : 0;
     begin_map(window, &at, memory);
     gbx_graph_begin_sched(graph, window->tasks, at.capacity,
                           (gbx_ready_cell *)(memory + at.cells_at), false);

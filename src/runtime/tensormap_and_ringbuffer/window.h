@@ -23,7 +23,6 @@ typedef struct gbx_window {
     uint32_t access_capacity; /* of the map: arguments that it can keep */
     gbx_ring arguments;
     gbx_ring heap;
-    uint64_t zone_bytes; /* behind each new output */
     gbx_ring edge_places;
     gbx_sched_edge *edges;
     uint64_t scope_first[GBX_MAX_SCOPES]; /* the first task that can be in each open scope */
