@@ -38,7 +38,7 @@ def test_results():
         "cases": [{"name": "default", "round": 1, "status": "ok", "error": None, "tasks": 1, "dump": None,
                    "dump_totals": None, "signature_warnings": 0, "signature_sentences": [],
                    "outputs": [{"name": "y", "ok": True, "max_abs": 0.0, "max_rel": 0.0, "mismatches": 0,
-                                "first_bad": None}], "blame": None}]})
+                                "first_bad": None}], "finding_count": 0, "findings": [], "blame": None}]})
     out, err = run(directory / "scene.json", "-v", "--device", "thread")
     check("lines", out.splitlines()[1:], ["  y: ok, max abs 0, max rel 0"])
     check("words", [w for w in out.splitlines()[0].split() if w in ("default", "task", "tasks/s", "ok")],

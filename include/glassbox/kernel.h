@@ -96,7 +96,7 @@ typedef struct gbx_local_context {
 /* What is the same for all dispatches of a run. */
 typedef struct gbx_global_context {
     uint64_t gm_base;  /* first address of global memory */
-    uint64_t gm_bytes; /* its addresses: its size, and what red zones take */
+    uint64_t gm_bytes; /* size of global memory; red zones are addresses beyond it */
     uint32_t blocks;   /* blocks of this chip */
     uint32_t reserved;
 } gbx_global_context;

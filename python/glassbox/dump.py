@@ -83,7 +83,7 @@ class Dump(Records):
 
     @property
     def findings(self) -> list[dict[str, Any]]:
-        """What kernels wrote outside of their buffers; empty for a dump that is read from its manifest."""
+        """What kernels wrote outside of their buffers, or over the arguments of tasks (docs/guard.md)."""
         return list(self._source.info.get("findings") or [])
 
     @property

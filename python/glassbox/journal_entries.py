@@ -305,7 +305,8 @@ class JournalEntries:
                           for task, func_id, arg in (body[i:i + 3] for i in range(19, 19 + 3 * kept, 3))]
             findings.append({"kind": _named(_FINDING_KINDS, kind), "time_ns": time, "finder_seq": _known(finder, _NO_TASK),
                              "place": _named(_FINDING_PLACES, place), "place_index": index,
-                             "owner_seq": _known(owner, _NO_TASK), "owner_kernel": self.run.kernel_name(owner_func),
+                             "owner_seq": _known(owner, _NO_TASK), "owner_func_id": _known(owner_func, NO_KERNEL),
+                             "owner_kernel": self.run.kernel_name(owner_func),
                              "buffer_addr": f"0x{address:016x}", "buffer_bytes": size, "first_byte": first,
                              "span_bytes": span, "changed_bytes": changed,
                              "certainty": _named(_CERTAINTIES, certainty), "candidate_count": total,

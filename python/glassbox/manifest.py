@@ -163,7 +163,8 @@ class ManifestEntries:
                 "stall_ns": 0 if is_killed else head.totals.get("stall_ns", 0),
                 "total_results": len(head.results), "result_payload_bytes": min(of_results.bytes, _COUNT_END - 1),
                 "result_stored_bytes": min(of_results.stored_bytes, _COUNT_END - 1), "kernels": kernels.table,
-                "losses": losses, "skipped": skipped, "results": [result for result, _ in head.results]}
+                "losses": losses, "skipped": skipped, **head.findings,
+                "results": [result for result, _ in head.results]}
 
 
 @contextlib.contextmanager

@@ -23,7 +23,8 @@ _TOTALS = {"total_tensors": "total_args", "before_dispatch": None, "after_comple
 # Totals that cannot be counted from the entries.
 _UNCOUNTED = ("dropped_records", "dropped_overwrite", "stall_ns")
 _KNOWN = frozenset(["schema_version", "generator", "run", "bin_file", "bin_format", "dump_level", "dump_args_level",
-                    "complete", "status", "kernels", "announced", "losses", "skipped", "results", "tensors", "args", *_TOTALS,
+                    "complete", "status", "kernels", "announced", "losses", "skipped", "finding_count", "findings", "results",
+                    "tensors", "args", *_TOTALS,
                     *filter(None, _TOTALS.values())])
 _LEVELS = ("full", "partial", "hybrid", "stats")
 _NUMBERED_LEVELS = (None, "partial", "full", "hybrid")
@@ -53,6 +54,18 @@ class Head:
         self.totals = self._totals()
         self._losses, self._skipped = self._list("losses"), self._list("skipped")
         self.results = self._results()
+        self.findings = self._findings()
+
+    def _findings(self) -> dict[str, Any]:
+        """finding_count and findings, as they are; nothing where the manifest has none of them. The sentences are left
+        out: they are for people."""
+        findings = self._list("findings")
+        if findings is None:
+            return {}
+        if not all(isinstance(finding, dict) for finding in findings):
+            raise Faulty(": findings: expected objects")
+        return {"finding_count": self._get(integer, "finding_count", len(findings), 1 << 53),
+                "findings": [{name: value for name, value in finding.items() if name != "text"} for finding in findings]}
 
     def _check_members(self, document: dict[str, Any]) -> None:
         for name in sorted(document.names if isinstance(document, Repeated) else ()):

@@ -114,9 +114,7 @@ gbx_status gbx_gm_allocator_create(uint64_t base, uint64_t bytes, uint64_t space
                                    gbx_gm_allocator **out_allocator) {
     *out_allocator = NULL;
     gbx_gm_allocator *allocator = calloc(1, sizeof *allocator);
-    /* The first allocation has a zone before it, too. */
-    uint64_t zone_bytes = space_bytes > bytes ? GBX_HAL_ZONE_BYTES : 0;
-    span *whole = span_create(base + zone_bytes, (space_bytes - zone_bytes) & ~(GRANULE - 1));
+    span *whole = span_create(base, space_bytes & ~(GRANULE - 1));
     if (!allocator || !whole || !insert_free(allocator, whole)) {
         free(whole);
         free(allocator);
@@ -126,7 +124,7 @@ gbx_status gbx_gm_allocator_create(uint64_t base, uint64_t bytes, uint64_t space
     allocator->base = base;
     allocator->bytes = bytes;
     allocator->space_bytes = space_bytes;
-    allocator->zone_bytes = zone_bytes;
+    allocator->zone_bytes = space_bytes > bytes ? GBX_HAL_ZONE_BYTES : 0;
     allocator->free_bytes = bytes & ~(GRANULE - 1);
     *out_allocator = allocator;
     return NULL;

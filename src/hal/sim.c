@@ -37,20 +37,23 @@ static gbx_sim *sim_of(gbx_hal *hal) {
  * Each open chip of a host takes one slot of addresses. The first works in plain, address sanitizer
  * and thread sanitizer programs alike; the last ends below where Linux puts shared libraries.
  */
-#define FIRST_SLOT UINT64_C(0x7e8000000000)
-#define SLOT_BYTES (GBX_MAX_GM_BYTES + MOST_ZONES)
+#define FIRST_SLOT UINT64_C(0x7e9000000000)
+#define SLOT_BYTES GBX_MAX_GM_BYTES
 enum { SLOT_COUNT = 13 };
 
 /*
  * Global memory has more addresses than can be allocated: zones behind allocations take none of the
- * size that was asked for. As many again, up to this. The file is sparse: it costs nothing.
+ * size that was asked for. As many again, as far as the slot has them. The file is sparse: they
+ * cost nothing.
  */
 #define MOST_ZONES (UINT64_C(4) << 30)
 #define LEAST_ZONES (UINT64_C(1) << 20)
 
-static uint64_t with_zones(uint64_t bytes) {
+static uint64_t zone_space(uint64_t bytes) {
     uint64_t zones = bytes < MOST_ZONES ? bytes : MOST_ZONES;
-    return bytes + (zones > LEAST_ZONES ? zones : LEAST_ZONES);
+    if (zones < LEAST_ZONES)
+        zones = LEAST_ZONES;
+    return zones < SLOT_BYTES - bytes ? zones : SLOT_BYTES - bytes;
 }
 
 /*
@@ -84,15 +87,21 @@ static gbx_status take_slot(gbx_sim *sim) {
 }
 
 static gbx_status create_gm(gbx_sim *sim, uint64_t bytes) {
+    uint64_t zones = zone_space(bytes);
     sim->gm_bytes = bytes;
-    sim->gm_space = with_zones(bytes);
     sim->gm_fd =
         gbx_above_standard_streams(memfd_create("glassbox-gm", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (sim->gm_fd < 0)
         return gbx_fail(GBX_IO, "creating global memory: %s", strerror(errno));
-    if (ftruncate(sim->gm_fd, (off_t)sim->gm_space) != 0)
+    int error;
+    do { /* fewer zones where the size of files is limited */
+        sim->gm_space = bytes + zones;
+        error = ftruncate(sim->gm_fd, (off_t)sim->gm_space) == 0 ? 0 : errno;
+        zones = zones / 2 & ~UINT64_C(4095);
+    } while (error == EFBIG && sim->gm_space > bytes);
+    if (error)
         return gbx_fail(GBX_IO, "sizing global memory to %" PRIu64 " bytes: %s", sim->gm_space,
-                        strerror(errno));
+                        strerror(error));
     /* A kernel that got hold of the descriptor cannot shrink the file under the host's mapping. */
     if (fcntl(sim->gm_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return gbx_fail(GBX_IO, "sealing the size of global memory: %s", strerror(errno));

@@ -81,7 +81,7 @@ uint64_t gbx_graph_take_storage(gbx_graph *graph, uint64_t bytes) {
     uint64_t rounded;
     if (!fits_storage(graph, bytes, &rounded))
         return 0;
-    uint64_t address = graph->launch->storage + graph->storage_used + graph->spare_used;
+    uint64_t address = graph->buffers_at + graph->storage_used;
     graph->storage_used += rounded;
     return address;
 }
@@ -91,7 +91,7 @@ uint64_t gbx_graph_take_arguments(gbx_graph *graph, uint64_t bytes) {
     if (!fits_storage(graph, bytes, &rounded))
         return 0;
     graph->storage_end -= rounded;
-    return graph->launch->storage + graph->launch->storage_spare_bytes + graph->storage_end;
+    return graph->arguments_at + graph->storage_end;
 }
 
 const gbx_task_arguments *gbx_graph_write_both(const gbx_graph *graph, const gbx_args *args,
@@ -113,17 +113,16 @@ void gbx_graph_guard(gbx_graph *graph, gbx_probe_buffer *buffer) {
 
 /* Zones come out of the spare bytes; without enough of them a buffer has none. */
 uint64_t gbx_graph_take_buffer(gbx_graph *graph, uint64_t bytes) {
-    const gbx_graph_launch *launch = graph->launch;
     const uint64_t granule = GBX_PROBE_GRANULE, mask = granule - 1;
     if (!gbx_graph_has_zones(graph))
         return gbx_graph_take_storage(graph, bytes);
-    uint64_t at = launch->storage + graph->storage_used + graph->spare_used;
+    uint64_t at = graph->buffers_at + graph->storage_used;
     /* What lies before it is a zone already, or gets one. */
     uint64_t first = at == graph->zone_end ? at : (at + mask + granule) & ~mask;
     uint64_t spare = first - at + granule + mask; /* at most, with the zone behind it */
-    if (spare > launch->storage_spare_bytes - graph->spare_used)
+    if (spare > graph->arguments_at - graph->buffers_at)
         return gbx_graph_take_storage(graph, bytes);
-    graph->spare_used += first - at;
+    graph->buffers_at += first - at;
     uint64_t address = gbx_graph_take_storage(graph, bytes);
     if (!address)
         return 0;
@@ -135,9 +134,9 @@ uint64_t gbx_graph_take_buffer(gbx_graph *graph, uint64_t bytes) {
                                  .owner_func = GBX_NO_KERNEL};
         graph->probe->new_buffer(graph->probe->context, &lead);
     }
-    uint64_t end = launch->storage + graph->storage_used + graph->spare_used;
+    uint64_t end = graph->buffers_at + graph->storage_used;
     graph->zone_end = (end + mask + granule) & ~mask;
-    graph->spare_used += graph->zone_end - end;
+    graph->buffers_at += graph->zone_end - end;
     gbx_probe_buffer buffer = {.address = address,
                                .bytes = bytes,
                                .zone_end = graph->zone_end,
@@ -349,7 +348,9 @@ static gbx_code start(gbx_device *device, const void *payload, uint64_t bytes) {
     graph->builder = gbx_runtime_builder(device->launch.entry);
     graph->error.kind = GBX_GRAPH_OK;
     atomic_store_explicit(&graph->has_error, false, memory_order_relaxed);
-    graph->task_count = graph->storage_used = graph->spare_used = graph->zone_end = 0;
+    graph->task_count = graph->storage_used = graph->zone_end = 0;
+    graph->buffers_at = graph->launch->storage;
+    graph->arguments_at = graph->launch->storage + graph->launch->storage_spare_bytes;
     graph->storage_end = graph->launch->storage_bytes & ~UINT64_C(63);
     graph->buffer_count = 0;
     atomic_store_explicit(&graph->warnings.total, 0, memory_order_relaxed);

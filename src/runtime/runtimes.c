@@ -43,7 +43,7 @@ gbx_status gbx_runtime_launch(const gbx_runtime_request *request, gbx_graph_laun
     gbx_hal_caps caps;
     gbx_chip_ops(chip)->caps(chip->hal, &caps);
     launch->global = (gbx_global_context){
-        .gm_base = caps.gm_base, .gm_bytes = caps.gm_space, .blocks = chip->blocks};
+        .gm_base = caps.gm_base, .gm_bytes = caps.gm_bytes, .blocks = chip->blocks};
     uint32_t timeout_ms = request->config->timeout_ms;
     gbx_chip_launch_config config = {.entry = request->runtime->entry,
                                      .timeout_ms = timeout_ms ? timeout_ms : GBX_DEFAULT_TIMEOUT_MS,

@@ -314,6 +314,7 @@ static gbx_status open_manifest(gbx_reader *reader, const char *directory) {
     reader->import_totals = import.totals;
     reader->origin.is_journal = false;
     reader->origin.known = import.known;
+    reader->origin.has_findings = import.has_findings;
     memcpy(reader->path, import.path, sizeof reader->path);
     memcpy(reader->payload_path, import.payload_path, sizeof reader->payload_path);
     return NULL;
@@ -353,6 +354,7 @@ gbx_status gbx_reader_open(const char *directory, unsigned indexed, gbx_reader *
     reader->origin = (gbx_reader_origin){.records_path = reader->path,
                                          .payload_path = reader->payload_path,
                                          .is_journal = true,
+                                         .has_findings = true,
                                          .known = GBX_KNOWN_ALL};
     gbx_status status = open_records(reader, directory);
     if (status)

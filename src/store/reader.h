@@ -76,6 +76,7 @@ typedef struct gbx_reader_origin {
                                  payload and names no file */
     bool is_journal;
     unsigned known; /* GBX_KNOWN_... */
+    bool has_findings; /* those of the run are known, if there are any */
 } gbx_reader_origin;
 
 /* Borrowed until gbx_reader_close, like everything below. */

@@ -103,7 +103,7 @@ static gbx_status describe_run(gbx_dump_session *session) {
     run->rank = about->rank;
     run->round = about->round;
     run->platform = config->hal->ops->name;
-    run->gm_bytes = caps.gm_space;
+    run->gm_bytes = caps.gm_bytes;
     run->dump_level = gbx_name_of(&gbx_dump_levels, config->level);
     run->has_args = config->has_args;
     run->result.status = "running";

@@ -1,6 +1,8 @@
 #include "guard/device/pattern.h"
 
+#include <assert.h>
 #include <string.h>
+#include <wchar.h>
 
 static uint64_t line_of(uint64_t address) {
     return address & ~(uint64_t)(GBX_PATTERN_LINE - 1);
@@ -11,29 +13,31 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
 }
 
 void gbx_pattern_write(uint64_t first, uint64_t end) {
-    uint64_t words[8];
-    while (first < end) {
+    gbx_pattern_pair words[4];
+    for (uint64_t stop; first < end; first = stop) {
         uint64_t line = line_of(first);
-        uint64_t stop = smaller(line + GBX_PATTERN_LINE, end);
+        stop = smaller(line + GBX_PATTERN_LINE, end);
         gbx_pattern_line(line, words);
-        memcpy((void *)(uintptr_t)first, (const char *)words + (first - line), stop - first);
-        first = stop;
+        if (stop - first == GBX_PATTERN_LINE)
+            memcpy((void *)(uintptr_t)first, words, GBX_PATTERN_LINE); /* in registers */
+        else
+            memcpy((void *)(uintptr_t)first, (const char *)words + (first - line), stop - first);
     }
 }
 
 /* A whole line, in registers. */
-static inline uint64_t line_difference(uint64_t line) {
-    const uint64_t *memory = (const uint64_t *)(uintptr_t)line;
-    uint64_t words[8];
-    uint64_t difference = 0;
+static inline gbx_pattern_pair line_difference(uint64_t line) {
+    const gbx_pattern_pair *memory = (const gbx_pattern_pair *)(uintptr_t)line;
+    gbx_pattern_pair words[4];
     gbx_pattern_line(line, words);
-    for (int i = 0; i < 8; ++i)
+    gbx_pattern_pair difference = memory[0] ^ words[0];
+    for (int i = 1; i < 4; ++i)
         difference |= memory[i] ^ words[i];
     return difference;
 }
 
 bool gbx_pattern_is_whole(uint64_t first, uint64_t end) {
-    uint64_t difference = 0;
+    gbx_pattern_pair difference = {0, 0};
     uint64_t line = line_of(first + GBX_PATTERN_LINE - 1);
     if (first < line) {
         gbx_pattern_damage unused;
@@ -42,12 +46,12 @@ bool gbx_pattern_is_whole(uint64_t first, uint64_t end) {
     }
     for (; line + GBX_PATTERN_LINE <= end; line += GBX_PATTERN_LINE)
         difference |= line_difference(line);
-    return difference == 0;
+    return (difference[0] | difference[1]) == 0;
 }
 
 bool gbx_pattern_find_damage(uint64_t first, uint64_t end, gbx_pattern_damage *out_damage) {
     *out_damage = (gbx_pattern_damage){0};
-    uint64_t words[8];
+    gbx_pattern_pair words[4];
     for (uint64_t at = first; at < end;) {
         uint64_t line = line_of(at);
         uint64_t stop = smaller(line + GBX_PATTERN_LINE, end);
@@ -68,10 +72,16 @@ bool gbx_pattern_find_damage(uint64_t first, uint64_t end, gbx_pattern_damage *o
 }
 
 void gbx_poison_write(uint64_t first, uint64_t end, uint32_t number) {
-    uint64_t word = number & 1 ? UINT64_MAX : UINT64_C(0x7fff7fff7fff7fff);
+    const uint32_t word = number & 1 ? UINT32_MAX : UINT32_C(0x7fff7fff);
     char *at = (char *)(uintptr_t)first;
     uint64_t bytes = end - first;
-    /* Words count from the first byte, whatever its address. */
+    static_assert(sizeof(wchar_t) == sizeof word, "wmemset writes such words");
+    /* Words count from the first byte, whatever its address. wmemset is as fast as memset. */
+    if (first % sizeof word == 0) {
+        wmemset((wchar_t *)(uintptr_t)first, (wchar_t)word, bytes / sizeof word);
+        at += bytes - bytes % sizeof word;
+        bytes %= sizeof word;
+    }
     for (; bytes >= sizeof word; bytes -= sizeof word, at += sizeof word)
         memcpy(at, &word, sizeof word);
     memcpy(at, &word, bytes);

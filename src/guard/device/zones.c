@@ -5,7 +5,7 @@
 #include "guard/device/pattern.h"
 #include "tensor/view.h"
 
-enum { GRANULE = GBX_PROBE_GRANULE, SEEN_OWNERS = 8 };
+enum { GRANULE = GBX_PROBE_GRANULE, SEEN_ZONES = 16 };
 
 /* How much of new memory is poisoned between two signs of life. */
 #define POISON_STEP (UINT64_C(16) << 20)
@@ -53,12 +53,12 @@ static void count_work(gbx_zones *zones) {
 }
 
 static void poison(gbx_zones *zones, uint64_t first, uint64_t end, uint32_t number) {
-    for (uint64_t at = first; at < end; at += POISON_STEP) {
-        gbx_poison_write(at, end - at < POISON_STEP ? end : at + POISON_STEP, number);
+    for (; end - first > POISON_STEP; first += POISON_STEP) {
+        gbx_poison_write(first, first + POISON_STEP, number);
         count_work(zones);
-        if (end - first > POISON_STEP)
-            zones->request->show_life(zones->request->machine);
+        zones->request->show_life(zones->request->machine);
     }
+    gbx_poison_write(first, end, number);
 }
 
 /* --- claims: only where a zone is broken, or memory changes hands --- */
@@ -376,36 +376,47 @@ static void check_zone(gbx_zones *zones, gbx_zone *zone, const gbx_sched_task *f
         repair(zones, zone, finder);
 }
 
+/* The zones of a task, each once; more than fit are checked at once. */
 typedef struct check {
     gbx_zones *zones;
     const gbx_sched_task *task;
-    const gbx_zone *seen[SEEN_OWNERS];
+    gbx_zone *seen[SEEN_ZONES];
     uint32_t seen_count;
 } check;
 
-static void check_tensor(void *context, uint32_t index, uint32_t role, const gbx_tensor *tensor) {
+static void add_zone(check *c, gbx_zone *zone) {
+    for (uint32_t i = 0; i < c->seen_count; ++i)
+        if (c->seen[i] == zone)
+            return;
+    if (c->seen_count == SEEN_ZONES) {
+        check_zone(c->zones, zone, c->task);
+        return;
+    }
+    c->seen[c->seen_count++] = zone;
+    /* Another core wrote them: fetches all zones at the same time. */
+    uint64_t first = atomic_load_explicit(&zone->first, memory_order_relaxed);
+    uint64_t end = atomic_load_explicit(&zone->end, memory_order_relaxed);
+    for (uint64_t line = first; line < end; line += GBX_PATTERN_LINE)
+        __builtin_prefetch((const void *)(uintptr_t)line);
+}
+
+static void add_tensor(void *context, uint32_t index, uint32_t role, const gbx_tensor *tensor) {
     (void)index, (void)role;
     check *c = context;
     gbx_zone *zone = zone_at(c->zones, tensor->data);
     if (!zone)
         return;
-    for (uint32_t i = 0; i < c->seen_count; ++i)
-        if (c->seen[i] == zone)
-            return;
-    if (c->seen_count < SEEN_OWNERS)
-        c->seen[c->seen_count++] = zone;
+    add_zone(c, zone);
     gbx_zone *before = zone_at(c->zones, zone->address - 1);
-    check_zone(c->zones, zone, c->task);
-    if (before && before != zone)
-        check_zone(c->zones, before, c->task);
+    if (before)
+        add_zone(c, before);
 }
 
 void gbx_zones_check_task(gbx_zones *zones, const gbx_sched_task *task) {
     check c = {.zones = zones, .task = task};
-    visit_tensors(zones, task, check_tensor, &c);
-    /* Not atomic: only a sign of progress. */
-    uint64_t work = atomic_load_explicit(&zones->work, memory_order_relaxed);
-    atomic_store_explicit(&zones->work, work + 1, memory_order_relaxed);
+    visit_tensors(zones, task, add_tensor, &c);
+    for (uint32_t i = 0; i < c.seen_count; ++i)
+        check_zone(zones, c.seen[i], task);
 }
 
 void gbx_zones_check_all(gbx_zones *zones) {

@@ -23,6 +23,7 @@ typedef struct named {
 struct gbx_guard_session {
     gbx_hal *hal;
     gbx_guard_action action;
+    bool is_asked;
     uint64_t address; /* of the setup */
     uint64_t list;    /* of the buffers; 0: none */
     gbx_tensor tensors[GBX_MAX_RUN_TENSORS];
@@ -56,7 +57,7 @@ static gbx_status write_setup(gbx_guard_session *session, uint32_t buffer_count)
     return status;
 }
 
-gbx_status gbx_guard_session_begin(gbx_hal *hal, gbx_guard_action action,
+gbx_status gbx_guard_session_begin(gbx_hal *hal, gbx_guard_action action, bool is_asked,
                                    gbx_guard_session **out_session) {
     *out_session = NULL;
     gbx_guard_session *session = calloc(1, sizeof *session);
@@ -64,6 +65,7 @@ gbx_status gbx_guard_session_begin(gbx_hal *hal, gbx_guard_action action,
         return gbx_fail_memory("guarding a run");
     session->hal = hal;
     session->action = action;
+    session->is_asked = is_asked;
     gbx_status status = take(session, sizeof(gbx_guard_setup), &session->address);
     if (status) {
         free(session);
@@ -213,7 +215,7 @@ gbx_status gbx_guard_session_prepare(gbx_guard_session *session) {
         status = copy_list(session, &list);
     if (!status)
         status = write_setup(session, (uint32_t)list.count);
-    if (!status && list.unguarded)
+    if (!status && list.unguarded && session->is_asked)
         gbx_log_warning("guarding the run: %" PRIu64
                         " buffers have no zones, because global memory has no room for them; open "
                         "the chip with more (--gm)",

@@ -14,9 +14,10 @@
 
 typedef struct gbx_guard_session gbx_guard_session;
 
-/* `hal` is borrowed. Fails when the chip has no room. */
+/* `hal` is borrowed. `is_asked`: buffers that cannot be guarded are worth a warning. Fails when the
+ * chip has no room. */
 GBX_MUST_USE gbx_status gbx_guard_session_begin(gbx_hal *hal, gbx_guard_action action,
-                                                gbx_guard_session **out_session);
+                                                bool is_asked, gbx_guard_session **out_session);
 
 /* For the launch. */
 uint64_t gbx_guard_session_data_base(const gbx_guard_session *session);

@@ -352,6 +352,7 @@ gbx_status gbx_import_read(gbx_import *import) {
         import->fd = all->journal.fd;
         import->bytes = all->journal.file_bytes;
         import->known = all->known;
+        import->has_findings = gbx_import_head_has_findings(&all->head);
         all->journal.fd = -1;
     }
     gbx_import_journal_close(&all->journal);

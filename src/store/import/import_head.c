@@ -24,6 +24,10 @@ static const char *const head_names[HEAD_COUNT] = {GBX_TENSORS_HEAD_FIELDS(HEAD_
 enum { GBX_LOSS_FIELDS(LOSS_ROW) LOSS_COUNT };
 #define SKIPPED_ROW(name, ...) SKIPPED_##name,
 enum { GBX_SKIPPED_FIELDS(SKIPPED_ROW) SKIPPED_COUNT };
+#define FINDING_ROW(name, ...) FINDING_##name,
+enum { GBX_FINDING_FIELDS(FINDING_ROW) FINDING_COUNT };
+#define CANDIDATE_ROW(name, ...) CANDIDATE_##name,
+enum { GBX_CANDIDATE_FIELDS(CANDIDATE_ROW) CANDIDATE_COUNT };
 #define BIN_FORMAT_ROW(name, ...) BIN_FORMAT_##name,
 enum { GBX_BIN_FORMAT_FIELDS(BIN_FORMAT_ROW) BIN_FORMAT_COUNT };
 #define NAME_IN(list, name) (list##_##name < list##_COUNT ? #name : NULL)
@@ -307,6 +311,123 @@ static gbx_status add_all_skipped(const gbx_import_head *head, gbx_import_journa
     return status;
 }
 
+/* --- findings --- */
+
+static gbx_status get_number(const gbx_cursor *object, const char *name, int64_t low, int64_t high,
+                             int64_t *out_number) {
+    gbx_cursor member;
+    GBX_TRY(gbx_cursor_member(object, name, &member));
+    return gbx_cursor_integer(&member, low, high, out_number);
+}
+
+/* A number, or all ones for null. */
+static gbx_status get_task(const gbx_cursor *object, const char *name, uint64_t *out_task) {
+    int64_t task = -1;
+    bool is_null;
+    GBX_TRY(get_or_null(object, name, GBX_RECORD_TASK_END - 1, &task, &is_null));
+    *out_task = (uint64_t)task;
+    return NULL;
+}
+
+static gbx_status get_small(const gbx_cursor *object, const char *name, int64_t max,
+                            uint32_t *out_number) {
+    int64_t number = -1;
+    bool is_null;
+    GBX_TRY(get_or_null(object, name, max, &number, &is_null));
+    *out_number = (uint32_t)number;
+    return NULL;
+}
+
+static gbx_status get_candidates(const gbx_cursor *object, gbx_run_finding *out_finding) {
+    gbx_cursor array, element;
+    size_t count = 0;
+    GBX_TRY(gbx_cursor_member(object, NAME_IN(FINDING, candidates), &array));
+    GBX_TRY(gbx_cursor_count(&array, &count));
+    if (count > GBX_FINDING_CANDIDATES)
+        return gbx_cursor_fail(&array, "more than %d candidates", (int)GBX_FINDING_CANDIDATES);
+    out_finding->candidate_count = (uint32_t)count;
+    for (size_t i = 0; i < count; ++i) {
+        gbx_run_finding_task *to = &out_finding->candidates[i];
+        int64_t task = 0;
+        GBX_TRY(gbx_cursor_element(&array, i, &element));
+        GBX_TRY(get_number(&element, NAME_IN(CANDIDATE, task_seq), 0, GBX_RECORD_TASK_END - 1,
+                           &task));
+        to->task = (uint64_t)task;
+        GBX_TRY(get_small(&element, NAME_IN(CANDIDATE, func_id), UINT32_MAX - 1, &to->func_id));
+        GBX_TRY(get_small(&element, NAME_IN(CANDIDATE, arg_index), GBX_ARG_LOCAL_CONTEXT - 1,
+                          &to->arg_index));
+    }
+    return NULL;
+}
+
+static gbx_status add_finding(gbx_import_journal *journal, uint64_t run_total,
+                              const gbx_cursor *object) {
+    const int64_t most = (INT64_C(1) << 53) - 1;
+    gbx_record_finding record = {.head = {.type = GBX_RECORD_FINDING,
+                                          .stage = GBX_STAGE_NONE,
+                                          .arg_index = GBX_ARG_NONE,
+                                          .words = sizeof record / 8}};
+    gbx_run_finding *f = &record.finding;
+    int64_t index = 0, time_ns = 0;
+    gbx_cursor address;
+    const char *digits = "";
+    struct {
+        const char *name;
+        uint64_t *to;
+    } numbers[] = {{NAME_IN(FINDING, buffer_bytes), &f->bytes},
+                   {NAME_IN(FINDING, span_bytes), &f->span},
+                   {NAME_IN(FINDING, changed_bytes), &f->changed},
+                   {NAME_IN(FINDING, candidate_count), &f->candidate_total}};
+    GBX_TRY(get_name(object, NAME_IN(FINDING, kind), &gbx_run_finding_kinds, &f->kind));
+    GBX_TRY(get_name(object, NAME_IN(FINDING, place), &gbx_run_finding_places, &f->place));
+    GBX_TRY(get_name(object, NAME_IN(FINDING, certainty), &gbx_run_finding_certainties,
+                     &f->certainty));
+    GBX_TRY(get_number(object, NAME_IN(FINDING, time_ns), 0, most, &time_ns));
+    GBX_TRY(get_number(object, NAME_IN(FINDING, place_index), 0, UINT32_MAX, &index));
+    GBX_TRY(get_number(object, NAME_IN(FINDING, first_byte), -most, most, &f->first));
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
+        int64_t number = 0;
+        GBX_TRY(get_number(object, numbers[i].name, 0, most, &number));
+        *numbers[i].to = (uint64_t)number;
+    }
+    GBX_TRY(get_task(object, NAME_IN(FINDING, finder_seq), &f->finder));
+    GBX_TRY(get_task(object, NAME_IN(FINDING, owner_seq), &f->owner_task));
+    GBX_TRY(get_small(object, NAME_IN(FINDING, owner_func_id), UINT32_MAX - 1, &f->owner_func));
+    GBX_TRY(gbx_cursor_member(object, NAME_IN(FINDING, buffer_addr), &address));
+    GBX_TRY(gbx_cursor_string(&address, &digits));
+    GBX_TRY(get_candidates(object, f));
+    f->address = strtoull(digits, NULL, 16);
+    f->time_ns = record.head.time_ns = (uint64_t)time_ns;
+    f->index = (uint32_t)index;
+    f->run_total = run_total;
+    record.head.task = f->finder == GBX_FINDING_NO_TASK ? 0 : f->finder;
+    return gbx_import_journal_add(journal, &record.head);
+}
+
+bool gbx_import_head_has_findings(const gbx_import_head *head) {
+    return json_is_array(member_of(head, HEAD_findings));
+}
+
+static gbx_status add_findings(const gbx_import_head *head, gbx_import_journal *journal) {
+    gbx_cursor root = root_of(head);
+    gbx_cursor array, total;
+    size_t count = 0;
+    int64_t run_total = 0;
+    GBX_TRY(gbx_cursor_optional(&root, head_names[HEAD_findings], &array));
+    GBX_TRY(gbx_cursor_optional(&root, head_names[HEAD_finding_count], &total));
+    if (!array.value)
+        return NULL;
+    GBX_TRY(gbx_cursor_count(&array, &count));
+    if (total.value)
+        GBX_TRY(gbx_cursor_integer(&total, (int64_t)count, (INT64_C(1) << 53) - 1, &run_total));
+    for (size_t i = 0; i < count; ++i) {
+        gbx_cursor element;
+        GBX_TRY(gbx_cursor_element(&array, i, &element));
+        GBX_TRY(add_finding(journal, (uint64_t)run_total, &element));
+    }
+    return NULL;
+}
+
 /* A loss that is counted but not listed. */
 static gbx_status add_unexplained(gbx_import_journal *journal, uint64_t count) {
     gbx_record_loss loss = {.head = {.type = GBX_RECORD_LOSS,
@@ -382,6 +503,7 @@ gbx_status gbx_import_head_add_rest(const gbx_import_head *head, const gbx_impor
         GBX_TRY(add_unexplained(journal, totals->values[GBX_TOTAL_DROPPED]));
     GBX_TRY(add_unexplained(journal, totals->values[GBX_TOTAL_OVERWRITTEN]));
     GBX_TRY(add_all_skipped(head, journal));
+    GBX_TRY(add_findings(head, journal));
     return add_end(head, totals, journal);
 }
 

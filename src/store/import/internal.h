@@ -279,6 +279,8 @@ GBX_MUST_USE gbx_status gbx_import_head_get_totals(const gbx_import_head *head,
 
 /* Whether it says how the run ended. */
 bool gbx_import_head_has_status(const gbx_import_head *head);
+/* Whether it lists the findings of the run. */
+bool gbx_import_head_has_findings(const gbx_import_head *head);
 
 /* LOSS, SKIPPED and END records, after all others, and after gbx_import_kernels_merge. */
 GBX_MUST_USE gbx_status gbx_import_head_add_rest(const gbx_import_head *head,

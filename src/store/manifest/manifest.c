@@ -633,7 +633,7 @@ static gbx_status begin(gbx_manifest *m, gbx_reader *reader, const char *run_dir
     m->payload_name = slash ? slash + 1 : NULL;
     m->known = origin->known;
     m->has_lists = true;
-    m->has_findings = origin->is_journal;
+    m->has_findings = origin->has_findings;
     m->has_kernels = origin->is_journal || m->run->kernel_count > 0;
     return fill_names(&m->names, m->run);
 }

@@ -153,6 +153,8 @@
     X(place_index,     ALWAYS, u64,         true, e->index)                                        \
     X(owner_seq,       ALWAYS, u64_or_null, true, e->owner_task != GBX_FINDING_NO_TASK,            \
                                                   e->owner_task)                                   \
+    X(owner_func_id,   ALWAYS, u64_or_null, true, e->owner_func != GBX_FINDING_NO_KERNEL,          \
+                                                  e->owner_func)                                   \
     X(owner_kernel,    ALWAYS, quoted,      true,                                                  \
                                             gbx_manifest_kernel_name(&m->names, e->owner_func))    \
     X(buffer_addr,     ALWAYS, hex,         true, e->address)                                      \
