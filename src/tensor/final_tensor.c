@@ -1,6 +1,5 @@
 #include "tensor/final_tensor.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -49,12 +48,15 @@ static const ranked *copy_at(sweep *s, uint64_t at) {
 }
 
 static void add_piece(sweep *s, const gbx_tensor_piece *from, uint64_t first, uint64_t end) {
-    gbx_tensor_piece *last = s->piece_count ? &s->pieces[s->piece_count - 1] : NULL;
+    gbx_tensor_piece *next = &s->pieces[s->piece_count];
     uint64_t address = from->address + (first - from->offset);
-    if (last && end_of(last) == first && last->address + last->bytes == address)
-        last->bytes += end - first;
-    else
-        s->pieces[s->piece_count++] = (gbx_tensor_piece){first, address, end - first};
+    if (s->piece_count && end_of(next - 1) == first &&
+        next[-1].address + next[-1].bytes == address) {
+        next[-1].bytes += end - first;
+        return;
+    }
+    *next = (gbx_tensor_piece){first, address, end - first};
+    ++s->piece_count;
 }
 
 /* From one place where copies begin or end to the next. */
@@ -83,18 +85,19 @@ gbx_status gbx_tensor_pieces_of(const gbx_tensor_piece *copies, size_t count,
                .count = count,
                .begun = calloc(count, sizeof(size_t)),
                .pieces = calloc(2 * count, sizeof(gbx_tensor_piece))};
-    bool has_memory = s.sorted && s.begun && s.pieces;
-    if (has_memory) {
-        for (size_t i = 0; i < count; ++i)
-            s.sorted[i] = (ranked){copies[i], i};
-        qsort(s.sorted, count, sizeof *s.sorted, by_offset);
-        sweep_all(&s);
-        *out_pieces = s.pieces;
-        *out_piece_count = s.piece_count;
-    } else {
+    if (!s.sorted || !s.begun || !s.pieces) {
+        free(s.sorted);
+        free(s.begun);
         free(s.pieces);
+        return gbx_fail_memory("listing %zu copies of a tensor", count);
     }
+    for (size_t i = 0; i < count; ++i)
+        s.sorted[i] = (ranked){copies[i], i};
+    qsort(s.sorted, count, sizeof *s.sorted, by_offset);
+    sweep_all(&s);
     free(s.sorted);
     free(s.begun);
-    return has_memory ? NULL : gbx_fail_memory("listing %zu copies of a tensor", count);
+    *out_pieces = s.pieces;
+    *out_piece_count = s.piece_count;
+    return NULL;
 }
