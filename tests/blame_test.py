@@ -78,6 +78,7 @@ KERNELS = {  # name: (role of y, body)
     "make_inf": ("out", STAMP + "Y(2) = -INFINITY;\n"),
     "make_nan": ("out", "EACH Y(i) = X(i) - X(i);\n"),
     "plant_nan": ("out", STAMP + "Y(5) = NAN;\n"),
+    "crash": ("out", "EACH Y(i) = 9.0f;\n*(volatile int *)FLAG = 1;\n"),
     "wait_stamp": ("out", "while (!__atomic_load_n(FLAG, __ATOMIC_ACQUIRE)) sched_yield();\nEACH Y(i) = 5.0f;\n"),
     "tell_stamp": ("out", "EACH Y(i) = 6.0f;\n__atomic_store_n(FLAG, 1, __ATOMIC_RELEASE);\n"),
 }
@@ -404,6 +405,25 @@ def test_unordered(root):
               "out[1,3] was last written by one of 2 tasks that nothing orders")
 
 
+def test_in_flight(root):
+    """A task that crashed may have written its output: that is not known, and no undeclared change."""
+    scene = write_scene(root, "crash", [("stamp", whole("x"), tile((0, 4), (0, 20)), "1"),
+                                        ("crash", tile((0, 4), (0, 20)), tile((2, 6), (0, 20)), "8")], [(0, 1)])
+    for runtime, platform in COMBINATIONS[1::2]:
+        directory = root / f"crash_{runtime}_{platform}"
+        run = glassbox("run", scene, "-p", platform, "--runtime", runtime, "--dump-tensor", "-o", directory)
+        check(f"{directory.name}: exit code", run.returncode, 3)
+        check(f"{directory.name}: audit", audit(directory, 0)["findings"], [])
+        for text, code, writers, in_flight in (("out[3,3]", 0, [0], 1), ("out[5,3]", 1, [], 1), ("out[0,3]", 0, [0], 0), ("out[9,9]", 1, [], 0)):
+            if runtime == RUNTIMES[0]:
+                continue  # there, nothing was returned to the host
+            got = blame(directory, text, code=code)
+            check(f"{directory.name} {text}", ([w["task_seq"] for w in got["writers"]], got["in_flight"], got["changed"], got["tasks_missing_outputs"]),
+                  (writers, in_flight, False, 0))
+    check_in("in flight: text", "not known: whether task 1 (crash), which did not complete, wrote it in argument 1 y",
+             "\n".join(blame_lines(directory, "out[3,3]")))
+
+
 # --- planted bugs ---
 
 
@@ -548,7 +568,7 @@ def main():
         os.environ.setdefault("GLASSBOX_CACHE", str(root / "cache"))
         test_random_graphs(root)
         test_examples(root, sys.argv[2])
-        for test in (test_depth_and_text, test_unordered, test_spill, test_unwritten, test_nan, test_inf):
+        for test in (test_depth_and_text, test_unordered, test_in_flight, test_spill, test_unwritten, test_nan, test_inf):
             test(root)
         test_golden(root, sys.argv[2])
     return report()

@@ -69,6 +69,11 @@ static const char *holds_text(gbx_texts *t, const gbx_blame_report *report) {
                            element->is_left ? "left" : "read", found_text(t, report));
 }
 
+/* Whether tasks may have written it that are not among the writers. */
+static bool is_unsure(const gbx_blame_answer *answer) {
+    return answer->missing_tasks > 0 || answer->in_flight > 0;
+}
+
 /* One line, without its end. */
 static gbx_status print_claim(const gbx_reporting *r, const gbx_blame_report *report) {
     const gbx_blame_answer *answer = &report->answer;
@@ -80,9 +85,9 @@ static gbx_status print_claim(const gbx_reporting *r, const gbx_blame_report *re
     }
     if (answer->writer_count == 0) {
         gbx_sink_print(r->sink,
-                       answer->missing_tasks > 0 ? "not known: who wrote %s; no output in the dump "
-                                                   "covers it%s"
-                                                 : "no task wrote %s: no output covers it%s",
+                       is_unsure(answer) ? "not known: who wrote %s; no output of a completed task "
+                                           "in the dump covers it%s"
+                                         : "no task wrote %s: no output covers it%s",
                        name, holds_text(t, report));
         return NULL;
     }
@@ -94,7 +99,7 @@ static gbx_status print_claim(const gbx_reporting *r, const gbx_blame_report *re
     }
     if (answer->writer_count == 1) {
         gbx_sink_print(r->sink, "%s was last written%s by ", name,
-                       answer->missing_tasks > 0 ? ", as far as the dump shows," : "");
+                       is_unsure(answer) ? ", as far as the dump shows," : "");
         GBX_TRY(print_writer(r, &answer->writers[0]));
         gbx_sink_print(r->sink, "%s", holds_text(t, report));
         return NULL;
@@ -119,7 +124,10 @@ static gbx_status print_several(const gbx_reporting *r, const gbx_blame_answer *
     return NULL;
 }
 
-static void print_unknown(gbx_sink *sink, const gbx_blame_answer *answer) {
+static gbx_status print_unknown(const gbx_reporting *r, const gbx_blame_answer *answer) {
+    gbx_sink *sink = r->sink;
+    gbx_texts *t = &sink->texts;
+    gbx_party p;
     if (answer->missing_tasks == UINT64_MAX)
         gbx_sink_print(sink, "not known: whether tasks wrote it whose outputs the dump lacks; run "
                              "again with --dump-tensor=full and no filter\n");
@@ -128,8 +136,13 @@ static void print_unknown(gbx_sink *sink, const gbx_blame_answer *answer) {
                        " wrote it whose outputs the dump lacks");
     gbx_sink_count(sink, "not known: whether ", answer->undecided, "output",
                    " covers it, because the view lies in too many pieces");
-    gbx_sink_count(sink, "not known: whether ", answer->in_flight, "output",
-                   " of tasks that did not complete was written there");
+    if (answer->in_flight == 0)
+        return NULL;
+    GBX_TRY(gbx_party_find(r, answer->in_flight_task, answer->in_flight_entry, &p));
+    gbx_sink_print(sink, "not known: whether %s, which did not complete, wrote it in %s\n",
+                   gbx_text_party_task(t, &p), gbx_text_party_argument(t, &p));
+    gbx_sink_more(sink, "not known: the same for ", answer->in_flight, 1, " outputs\n");
+    return NULL;
 }
 
 /* --- text: inputs --- */
@@ -203,7 +216,7 @@ static gbx_status print_text(const gbx_reporting *r, const gbx_blame_report *rep
     if (answer->is_changed)
         GBX_TRY(gbx_suspects_print(r, answer->suspects, answer->suspect_count, "since"));
     GBX_TRY(print_inputs(r, &report->inputs));
-    print_unknown(r->sink, answer);
+    GBX_TRY(print_unknown(r, answer));
     if (answer->writer_count > 0 && !answer->writers[0].has_value)
         gbx_sink_print(r->sink, "next: run again with --dump-tensor=full, which keeps all bytes\n");
     else if (answer->writer_count > 0 && !answer->is_changed)

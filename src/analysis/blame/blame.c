@@ -240,9 +240,10 @@ static gbx_status read_found(gbx_blame *blame, const gbx_blame_element *element,
     return read_value(entries, &entry, element->number, &answer->has_found, &answer->found);
 }
 
-/* Whether it is known that nobody of the writers left what was found. */
+/* Whether it is known that none of those who may have written it left what was found. */
 static bool is_changed(const gbx_blame_element *element, const gbx_blame_answer *answer) {
     bool is_known = answer->has_found && answer->writer_count > 0 && answer->undecided == 0 &&
+                    answer->missing_tasks == 0 && answer->in_flight == 0 &&
                     answer->writer_count <= GBX_BLAME_WRITERS;
     for (uint64_t i = 0; i < answer->writer_count && is_known; ++i) {
         const gbx_blame_writer *w = &answer->writers[i];
@@ -353,19 +354,58 @@ static gbx_status find_suspects(gbx_blame *blame, const gbx_blame_element *eleme
 
 /* --- what is not known --- */
 
-static gbx_status count_in_flight(gbx_blame *blame, const gbx_blame_element *element,
-                                  gbx_blame_answer *answer) {
+/* Looks at the outputs of a task that did not complete: they may be written or not. */
+static gbx_status look_in_flight(gbx_blame *blame, const gbx_blame_element *element, uint64_t task,
+                                 bool *out_has_any, gbx_blame_answer *answer) {
     gbx_entries *entries = blame->state.entries;
     uint64_t count = gbx_entries_count(entries);
-    for (uint64_t i = 0; blame->audit.counts.in_flight > 0 && i < count; ++i) {
+    *out_has_any = false;
+    for (uint64_t i = gbx_entries_find(entries, task); i < count; ++i) {
         gbx_entry entry;
         gbx_tensor view;
         GBX_TRY(gbx_entries_at(entries, i, &entry));
+        if (entry.head->task != task)
+            break;
         if (!entry.tensor || !(entry.head->flags & GBX_FLAG_IN_FLIGHT))
             continue;
+        *out_has_any = true;
         gbx_record_view(entry.tensor, &view);
-        answer->in_flight += cover_element(&view, element).found != GBX_VIEW_LACKS_IT;
+        if (cover_element(&view, element).found == GBX_VIEW_LACKS_IT)
+            continue;
+        if (answer->in_flight++ == 0) {
+            answer->in_flight_task = task;
+            answer->in_flight_entry = i;
+        }
     }
+    return NULL;
+}
+
+/* Whether a task is known to have come before one that wrote all of the element. */
+static bool is_overwritten(const gbx_blame *blame, const writers *all, uint64_t kept,
+                           uint64_t whole, uint64_t task) {
+    for (uint64_t i = 0; all->items && i < kept; ++i) {
+        uint64_t later = blame->state.accesses[all->items[i].access].task;
+        if (all->items[i].mask == whole && later != task && gbx_blame_is_before(blame, task, later))
+            return true;
+    }
+    return false;
+}
+
+/* Counts the tasks that may have written it last, and whose outputs the dump may lack. */
+static gbx_status count_missing(gbx_blame *blame, const gbx_blame_element *element,
+                                const writers *all, gbx_blame_answer *answer) {
+    const gbx_audit_state *state = &blame->state;
+    uint64_t whole = mask_of(0, element_bits(element));
+    uint64_t missing = 0;
+    for (uint64_t i = 0; i < state->task_count; ++i) {
+        bool is_in_flight = false;
+        if (!state->tasks[i].is_missing || !may_count(blame, element, i) ||
+            is_overwritten(blame, all, answer->writer_count, whole, i))
+            continue;
+        GBX_TRY(look_in_flight(blame, element, state->tasks[i].number, &is_in_flight, answer));
+        missing += !is_in_flight;
+    }
+    answer->missing_tasks = state->is_any_missing ? UINT64_MAX : missing;
     return NULL;
 }
 
@@ -380,10 +420,9 @@ static gbx_status answer_from(gbx_blame *blame, const gbx_blame_element *element
     answer->writer_count = keep_last(blame, all, mask_of(0, element_bits(element)), answer);
     GBX_TRY(fill_writers(blame, element, all, answer));
     GBX_TRY(read_found(blame, element, answer));
+    GBX_TRY(count_missing(blame, element, all, answer));
     answer->is_changed = is_changed(element, answer);
-    if (answer->is_changed)
-        GBX_TRY(find_suspects(blame, element, all, answer));
-    return count_in_flight(blame, element, answer);
+    return answer->is_changed ? find_suspects(blame, element, all, answer) : NULL;
 }
 
 gbx_status gbx_blame_ask(gbx_blame *blame, const gbx_blame_element *element,

@@ -82,8 +82,11 @@ typedef struct gbx_blame_answer {
     gbx_audit_suspect suspects[GBX_AUDIT_SUSPECTS];
 
     uint64_t undecided;     /* outputs whose views have too many pieces to tell */
-    uint64_t missing_tasks; /* tasks whose outputs the dump may lack; UINT64_MAX: maybe all */
-    uint64_t in_flight;     /* outputs of tasks that did not complete, and may have written it */
+    uint64_t missing_tasks; /* tasks that may have written it last, and whose outputs the dump may
+                               lack; UINT64_MAX: maybe all */
+    uint64_t in_flight; /* outputs that cover it, of tasks that did not complete: written or not */
+    uint64_t in_flight_task; /* the first of these */
+    uint64_t in_flight_entry;
 } gbx_blame_answer;
 
 GBX_MUST_USE gbx_status gbx_blame_ask(gbx_blame *blame, const gbx_blame_element *element,
