@@ -32,7 +32,7 @@ def broken_scenes():
     yield "scalar", changed((kernel + ["signature", 2], "scalar:f33")), 'kernels[0].signature[2]: "scalar:f33": unknown dtype "f33"'
     yield "dtype of a tensor", changed((kernel + ["signature", 1], "out:f33[2]")), 'kernels[0].signature[1]: "out:f33[2]": unknown dtype "f33"'
     yield "rank", changed((kernel + ["signature", 1], "out:float32[9]")), 'kernels[0].signature[1]: "out:float32[9]": unknown rank; expected [0] to [8]'
-    yield "rank of a scalar", changed((kernel + ["signature", 2], "scalar:float32[0]")), '"scalar:float32[0]": unknown rank; expected [0] to [8]'
+    yield "rank of a scalar", changed((kernel + ["signature", 2], "scalar:float32[0]")), 'kernels[0].signature[2]: "scalar:float32[0]": unknown rank; expected [0] to [8]'
     yield "many", changed((kernel + ["signature"], ["in"] * 33), (kernel + ["arg_names"], None)), \
         "kernels[0].signature: 33 tensors and 0 scalars; at most 32 and 32 are possible"
     yield "arg_names", changed((kernel + ["arg_names"], ["x"])), "kernels[0].arg_names: 1 names; expected 3, one for each word of the signature"
