@@ -30,6 +30,9 @@ def broken_scenes():
     yield "reference", changed((kernel + ["reference"], "no.c")), "kernels[0].reference: DIR/no.c: No such file or directory"
     yield "signature", changed((kernel + ["signature", 1], "inn")), 'kernels[0].signature[1]: unknown value "inn"; expected in, out, inout or scalar'
     yield "scalar", changed((kernel + ["signature", 2], "scalar:f33")), 'kernels[0].signature[2]: "scalar:f33": unknown dtype "f33"'
+    yield "dtype of a tensor", changed((kernel + ["signature", 1], "out:f33[2]")), 'kernels[0].signature[1]: "out:f33[2]": unknown dtype "f33"'
+    yield "rank", changed((kernel + ["signature", 1], "out:float32[9]")), 'kernels[0].signature[1]: "out:float32[9]": unknown rank; expected [0] to [8]'
+    yield "rank of a scalar", changed((kernel + ["signature", 2], "scalar:float32[0]")), 'kernels[0].signature[2]: "scalar:float32[0]": unknown rank; expected [0] to [8]'
     yield "many", changed((kernel + ["signature"], ["in"] * 33), (kernel + ["arg_names"], None)), \
         "kernels[0].signature: 33 tensors and 0 scalars; at most 32 and 32 are possible"
     yield "arg_names", changed((kernel + ["arg_names"], ["x"])), "kernels[0].arg_names: 1 names; expected 3, one for each word of the signature"
