@@ -327,13 +327,15 @@ const gbx_command gbx_command_run = {
                 "    --dump-filter 'kernel=*softmax*,stage=after_completion' \\\n"
                 "    --dump-filter task=10..20\n",
     .exits = {{GBX_EXIT_OK, "done, and outputs are as expected"},
-              {GBX_EXIT_DIFFERS, "done, and outputs differ, a kernel wrote outside of its buffers, or a "
-                                 "filter matched nothing"},
+              {GBX_EXIT_DIFFERS,
+               "done, and outputs differ, a kernel wrote outside of its buffers, or a "
+               "filter matched nothing"},
               {GBX_EXIT_USAGE,
                "usage, the scene, a kernel or the graph is wrong, or an output cannot be opened"},
-              {GBX_EXIT_DEVICE, "the device failed: a kernel crashed or hung, --guard=stop ended the "
-                                "run, or the chip died; or an orchestration or golden in the "
-                                "command crashed"},
+              {GBX_EXIT_DEVICE,
+               "the device failed: a kernel crashed or hung, --guard=stop ended the "
+               "run, or the chip died; or an orchestration or golden in the "
+               "command crashed"},
               {GBX_EXIT_LOST, "done, but records of the dump were lost, or the disk failed"}},
     .check = check_options,
     .run = run,

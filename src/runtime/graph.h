@@ -14,7 +14,7 @@ typedef struct gbx_graph_launch {
     uint64_t storage; /* memory for arguments of tasks, and what the graph allocates */
     uint64_t storage_bytes;
     uint64_t storage_spare_bytes; /* more behind them, for zones */
-    uint64_t heap; /* tensormap_and_ringbuffer */
+    uint64_t heap;                /* tensormap_and_ringbuffer */
     uint64_t heap_bytes;
     uint64_t heap_spare_bytes; /* the same */
     uint64_t tasks; /* host_build_graph: gbx_host_task[task_count], uint32_t[edge_count] */
@@ -72,7 +72,7 @@ struct gbx_graph {
     const gbx_finding_sink *findings; /* NULL: the same */
     void *probe_state;                /* freed as `memory` is */
     uint64_t probe_state_bytes;
-    void *object;           /* of the orchestration; freed as `memory` is */
+    void *object; /* of the orchestration; freed as `memory` is */
     gbx_orchestrate_function orchestrate;
     uint64_t task_count;        /* tasks that the builder has made */
     uint64_t storage_used;      /* of launch->storage, where it is not a ring */

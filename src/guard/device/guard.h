@@ -53,9 +53,9 @@ void gbx_history_add_candidates(gbx_history *history, uint64_t moment, gbx_run_f
 /* --- channel.c --- */
 
 typedef struct gbx_guard_channel {
-    gbx_guard_findings *shared;  /* in global memory */
-    _Atomic uint64_t count;      /* all; kernels cannot write here */
-    _Atomic bool is_stopped;     /* the run has been ended because of a finding */
+    gbx_guard_findings *shared; /* in global memory */
+    _Atomic uint64_t count;     /* all; kernels cannot write here */
+    _Atomic bool is_stopped;    /* the run has been ended because of a finding */
     int64_t start_ns;
     gbx_history *history;
     gbx_probe_request request;

@@ -79,11 +79,9 @@ static bool is_inside(const gbx_probe_request *request, uint64_t address, uint64
 
 static bool is_setup_sound(const gbx_probe_request *request, const gbx_guard_setup *setup) {
     return setup->magic == GBX_GUARD_MAGIC && setup->action >= GBX_GUARD_ACTION_NONE &&
-           setup->action <= GBX_GUARD_ACTION_STOP &&
-           setup->buffer_count <= GBX_GUARD_MAX_BUFFERS &&
+           setup->action <= GBX_GUARD_ACTION_STOP && setup->buffer_count <= GBX_GUARD_MAX_BUFFERS &&
            (setup->buffer_count == 0 ||
-            is_inside(request, setup->buffers,
-                      setup->buffer_count * sizeof(gbx_guard_buffer)));
+            is_inside(request, setup->buffers, setup->buffer_count * sizeof(gbx_guard_buffer)));
 }
 
 static uint64_t state_bytes(const gbx_probe_request *request) {

@@ -64,14 +64,14 @@ IN_BOTH_FORMS bool count_need(gbx_window *window, const gbx_task_kernels *kernel
 /* The guard fills the zone behind it, and poisons it. */
 static void guard_output(gbx_window *window, const gbx_task_kernels *kernels, uint32_t index,
                          const gbx_tensor *tensor) {
-    gbx_probe_buffer buffer = {
-        .address = tensor->data,
-        .bytes = tensor->buffer_bytes,
-        .zone_end = tensor->data + new_output_bytes(tensor) + GBX_PROBE_GRANULE,
-        .place = GBX_PLACE_OUTPUT,
-        .index = index,
-        .owner_task = window->next_id,
-        .owner_func = gbx_first_kernel(kernels)};
+    gbx_probe_buffer buffer = {.address = tensor->data,
+                               .bytes = tensor->buffer_bytes,
+                               .zone_end =
+                                   tensor->data + new_output_bytes(tensor) + GBX_PROBE_GRANULE,
+                               .place = GBX_PLACE_OUTPUT,
+                               .index = index,
+                               .owner_task = window->next_id,
+                               .owner_func = gbx_first_kernel(kernels)};
     gbx_graph_guard(window->graph, &buffer);
 }
 
@@ -131,7 +131,8 @@ static void count_rest(gbx_window *window, const gbx_task_kernels *kernels, cons
         const gbx_tensor *tensor = args->tensors[(uint32_t)__builtin_ctz(news)];
         is_sound = is_sound && tensor && gbx_tensor_is_valid(tensor, &first, &end);
     }
-    if (window->is_counting && is_sound && count_need(window, kernels, args, gbx_graph_has_zones(window->graph), &need))
+    if (window->is_counting && is_sound &&
+        count_need(window, kernels, args, gbx_graph_has_zones(window->graph), &need))
         gbx_window_count_wanted(window, &need);
 }
 

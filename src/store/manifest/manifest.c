@@ -424,9 +424,9 @@ static gbx_status next_dispatch(gbx_manifest *m, bool *out_has_one) {
 typedef gbx_status (*next_function)(gbx_manifest *m, bool *out_has_one);
 
 static const next_function next_of[GBX_MANIFEST_LIST_COUNT] = {
-    [GBX_MANIFEST_KERNELS] = next_kernel,  [GBX_MANIFEST_LOSSES] = next_loss,
-    [GBX_MANIFEST_SKIPPED] = next_skipped, [GBX_MANIFEST_TENSORS] = gbx_tensors_list_next,
-    [GBX_MANIFEST_ARGS] = next_arg,        [GBX_MANIFEST_DISPATCHES] = next_dispatch,
+    [GBX_MANIFEST_KERNELS] = next_kernel,   [GBX_MANIFEST_LOSSES] = next_loss,
+    [GBX_MANIFEST_SKIPPED] = next_skipped,  [GBX_MANIFEST_TENSORS] = gbx_tensors_list_next,
+    [GBX_MANIFEST_ARGS] = next_arg,         [GBX_MANIFEST_DISPATCHES] = next_dispatch,
     [GBX_MANIFEST_FINDINGS] = next_finding,
 };
 
