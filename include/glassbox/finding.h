@@ -21,8 +21,8 @@ typedef enum gbx_run_finding_kind {
 
 /* What the victim is. */
 typedef enum gbx_run_finding_place {
-    GBX_PLACE_RUN_ARGUMENT = 1, /* of the run; `index` is its number among the run's tensors */
-    GBX_PLACE_ALLOCATION = 2,   /* of the host; `index` is its number in order of allocation */
+    GBX_PLACE_RUN_ARGUMENT = 1,  /* of the run; `index` is its number among the run's tensors */
+    GBX_PLACE_ALLOCATION = 2,    /* of the host; `index` is its number in order of allocation */
     GBX_PLACE_DEVICE_MALLOC = 3, /* of the orchestration on the chip; `index` as above */
     GBX_PLACE_OUTPUT = 4,        /* of the heap ring; `index` is an argument of owner_task */
     GBX_PLACE_ARGUMENTS = 5,     /* of owner_task */

@@ -1,7 +1,7 @@
 #include "api/device.h"
+#include "api/device_probe.h"
 #include "chip/device/device.h"
 #include "chip/host/chip.h"
-#include "api/device_probe.h"
 #include "runtime/graph.h"
 
 bool gbx_api_device_main(int link_socket) {

@@ -25,13 +25,13 @@ enum { GBX_ENTRY_LOAD_KERNEL = 1, GBX_ENTRY_FIRST_PROGRAM = 2 };
 
 typedef enum gbx_fault_kind {
     GBX_FAULT_NONE = 0,
-    GBX_FAULT_SIGNAL = 1,            /* a fatal signal in a kernel */
-    GBX_FAULT_HANG = 2,              /* a kernel that made no progress */
-    GBX_FAULT_LOADING = 3,           /* a fatal signal while a kernel's shared object was loaded */
-    GBX_FAULT_OUTSIDE = 4,           /* a fatal signal on a thread that is not a core */
-    GBX_FAULT_THREAD = 5,            /* a kernel ended the thread of its core */
-    GBX_FAULT_LINK = 6,              /* a kernel closed the link to the host */
-    GBX_FAULT_ORCHESTRATION = 7,     /* a fatal signal in an orchestration */
+    GBX_FAULT_SIGNAL = 1,             /* a fatal signal in a kernel */
+    GBX_FAULT_HANG = 2,               /* a kernel that made no progress */
+    GBX_FAULT_LOADING = 3,            /* a fatal signal while a kernel's shared object was loaded */
+    GBX_FAULT_OUTSIDE = 4,            /* a fatal signal on a thread that is not a core */
+    GBX_FAULT_THREAD = 5,             /* a kernel ended the thread of its core */
+    GBX_FAULT_LINK = 6,               /* a kernel closed the link to the host */
+    GBX_FAULT_ORCHESTRATION = 7,      /* a fatal signal in an orchestration */
     GBX_FAULT_ORCHESTRATION_HANG = 8, /* an orchestration that made no progress */
     GBX_FAULT_GUARD = 9               /* a guard found a write outside of a buffer */
 } gbx_fault_kind;

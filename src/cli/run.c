@@ -369,8 +369,9 @@ const gbx_command gbx_command_run = {
                 "    --dump-filter 'kernel=*softmax*,stage=after_completion' \\\n"
                 "    --dump-filter task=10..20\n",
     .exits = {{GBX_EXIT_OK, "done, and outputs are as expected"},
-              {GBX_EXIT_DIFFERS, "done, and outputs differ, a kernel wrote outside of its buffers, or a "
-                                 "filter matched nothing"},
+              {GBX_EXIT_DIFFERS,
+               "done, and outputs differ, a kernel wrote outside of its buffers, or a "
+               "filter matched nothing"},
               {GBX_EXIT_USAGE,
                "usage, a filter names no kernel, the scene, a kernel or the graph is wrong, or an "
                "output cannot be opened"},

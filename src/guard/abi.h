@@ -16,8 +16,8 @@
 #define GBX_GUARD_MAGIC UINT64_C(0x3044524147584247) /* "GBXGARD0" */
 
 enum {
-    GBX_GUARD_ZONE_BYTES = 512,   /* the least between two buffers, and a multiple of */
-    GBX_GUARD_FINDINGS = 64,      /* findings that are kept; more are counted */
+    GBX_GUARD_ZONE_BYTES = 512, /* the least between two buffers, and a multiple of */
+    GBX_GUARD_FINDINGS = 64,    /* findings that are kept; more are counted */
     GBX_GUARD_MAX_BUFFERS = 1 << 20
 };
 

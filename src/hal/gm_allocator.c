@@ -34,7 +34,7 @@ struct gbx_gm_allocator {
     uint64_t zone_bytes;
     uint64_t free_bytes; /* of `bytes` */
     uint64_t next_number;
-    uint64_t first_new; /* allocations before this one were there at a launch */
+    uint64_t first_new;  /* allocations before this one were there at a launch */
     void *live;          /* tree of span by address */
     void *free_by_place; /* tree of span by address; the same spans as in free_by_size */
     void *free_by_size;

@@ -20,7 +20,8 @@ static gbx_gm_allocator *create(uint64_t bytes) {
 
 static uint64_t alloc(gbx_gm_allocator *allocator, uint64_t bytes, uint64_t alignment) {
     uint64_t address = 0;
-    assert_ok(gbx_gm_allocator_alloc(allocator, &(gbx_hal_memory){.bytes = bytes, .alignment = alignment}, &address));
+    assert_ok(gbx_gm_allocator_alloc(
+        allocator, &(gbx_hal_memory){.bytes = bytes, .alignment = alignment}, &address));
     return address;
 }
 
@@ -110,7 +111,8 @@ static void model_alloc(model *m) {
     uint64_t bytes = random_size(m);
     uint64_t alignment = UINT64_C(1) << random_below(m, 17);
     piece added = {.wanted = bytes, .granules = (bytes + GRANULE - 1) / GRANULE};
-    gbx_status status = gbx_gm_allocator_alloc(m->allocator, &(gbx_hal_memory){.bytes = bytes, .alignment = alignment}, &added.address);
+    gbx_status status = gbx_gm_allocator_alloc(
+        m->allocator, &(gbx_hal_memory){.bytes = bytes, .alignment = alignment}, &added.address);
     if (status) {
         assert_int_equal(added.address, 0);
         model_refused(m, added.granules, alignment, status);
@@ -213,8 +215,10 @@ static void size_below_a_granule_at_the_end_is_never_given_away(void **state) {
     assert_int_equal(free_bytes_of(allocator), 4 * GRANULE);
     assert_whole(allocator, 4 * GRANULE);
     uint64_t address = 1;
-    assert_fails(gbx_gm_allocator_alloc(allocator, &(gbx_hal_memory){.bytes = 4 * GRANULE + 1, .alignment = 1}, &address), GBX_EXHAUSTED,
-                 "2048 of 2559 bytes are free, 2048 in one piece");
+    assert_fails(gbx_gm_allocator_alloc(allocator,
+                                        &(gbx_hal_memory){.bytes = 4 * GRANULE + 1, .alignment = 1},
+                                        &address),
+                 GBX_EXHAUSTED, "2048 of 2559 bytes are free, 2048 in one piece");
     assert_int_equal(address, 0);
     gbx_gm_allocator_destroy(allocator);
 }
@@ -224,8 +228,9 @@ static void memory_of_no_granule_refuses_everything(void **state) {
     gbx_gm_allocator *allocator = create(GRANULE - 1);
     uint64_t address = 1;
     assert_int_equal(free_bytes_of(allocator), 0);
-    assert_fails(gbx_gm_allocator_alloc(allocator, &(gbx_hal_memory){.bytes = 1, .alignment = 1}, &address), GBX_EXHAUSTED,
-                 "0 of 511 bytes are free, 0 in one piece");
+    assert_fails(
+        gbx_gm_allocator_alloc(allocator, &(gbx_hal_memory){.bytes = 1, .alignment = 1}, &address),
+        GBX_EXHAUSTED, "0 of 511 bytes are free, 0 in one piece");
     assert_fails(gbx_gm_allocator_free(allocator, BASE), GBX_NOT_FOUND, "nothing is allocated");
     gbx_gm_allocator_destroy(allocator);
     gbx_gm_allocator_destroy(NULL);
@@ -241,7 +246,8 @@ static void exhaustion_says_asked_free_and_largest(void **state) {
         assert_ok(gbx_gm_allocator_free(allocator, at[5 + i]));
     assert_ok(gbx_gm_allocator_free(allocator, at[1]));
     uint64_t address = 1;
-    gbx_status status = gbx_gm_allocator_alloc(allocator, &(gbx_hal_memory){.bytes = 3073, .alignment = 1024}, &address);
+    gbx_status status = gbx_gm_allocator_alloc(
+        allocator, &(gbx_hal_memory){.bytes = 3073, .alignment = 1024}, &address);
     assert_int_equal(address, 0);
     assert_fails(status, GBX_EXHAUSTED,
                  "allocating 3073 bytes (aligned to 1024) of global memory: 4096 of 10240 bytes "
@@ -260,7 +266,10 @@ static void sizes_near_two_to_the_64_are_refused(void **state) {
     for (size_t i = 0; i < 5; ++i) {
         for (size_t k = 0; k < 3; ++k) {
             uint64_t address = 1;
-            assert_fails(gbx_gm_allocator_alloc(allocator, &(gbx_hal_memory){.bytes = sizes[i], .alignment = alignments[k]}, &address),
+            assert_fails(gbx_gm_allocator_alloc(
+                             allocator,
+                             &(gbx_hal_memory){.bytes = sizes[i], .alignment = alignments[k]},
+                             &address),
                          GBX_EXHAUSTED, "65536 in one piece");
             assert_int_equal(address, 0);
         }
@@ -275,10 +284,12 @@ static void odd_alignments_are_refused(void **state) {
     gbx_gm_allocator *allocator = create(64 * KIB);
     uint64_t address;
     for (size_t i = 0; i < sizeof odd / sizeof odd[0]; ++i)
-        assert_fails(gbx_gm_allocator_alloc(allocator, &(gbx_hal_memory){.bytes = 8, .alignment = odd[i]}, &address), GBX_INVALID_ARGUMENT,
-                     "not a power of two");
-    assert_fails(gbx_gm_allocator_alloc(allocator, &(gbx_hal_memory){.bytes = 8, .alignment = 4608}, &address), GBX_INVALID_ARGUMENT,
-                 "4608");
+        assert_fails(gbx_gm_allocator_alloc(
+                         allocator, &(gbx_hal_memory){.bytes = 8, .alignment = odd[i]}, &address),
+                     GBX_INVALID_ARGUMENT, "not a power of two");
+    assert_fails(gbx_gm_allocator_alloc(allocator, &(gbx_hal_memory){.bytes = 8, .alignment = 4608},
+                                        &address),
+                 GBX_INVALID_ARGUMENT, "4608");
     assert_whole(allocator, 64 * KIB);
     gbx_gm_allocator_destroy(allocator);
 }
@@ -387,7 +398,8 @@ static uint64_t *alloc_many(gbx_gm_allocator *allocator) {
     uint64_t *addresses = malloc(MANY * sizeof *addresses);
     assert_non_null(addresses);
     for (size_t i = 0; i < MANY; ++i)
-        assert_ok(gbx_gm_allocator_alloc(allocator, &(gbx_hal_memory){.bytes = GRANULE, .alignment = 1}, &addresses[i]));
+        assert_ok(gbx_gm_allocator_alloc(
+            allocator, &(gbx_hal_memory){.bytes = GRANULE, .alignment = 1}, &addresses[i]));
     assert_int_equal(free_bytes_of(allocator), 0);
     return addresses;
 }
@@ -412,8 +424,9 @@ static void many_holes_are_joined_at_last(void **state) {
     for (size_t i = 0; i < MANY; i += 2)
         assert_ok(gbx_gm_allocator_free(allocator, addresses[i]));
     uint64_t address = 0;
-    assert_fails(gbx_gm_allocator_alloc(allocator, &(gbx_hal_memory){.bytes = GRANULE + 1, .alignment = 1}, &address), GBX_EXHAUSTED,
-                 "51200000 of 102400000 bytes are free, 512 in one piece");
+    assert_fails(gbx_gm_allocator_alloc(
+                     allocator, &(gbx_hal_memory){.bytes = GRANULE + 1, .alignment = 1}, &address),
+                 GBX_EXHAUSTED, "51200000 of 102400000 bytes are free, 512 in one piece");
     for (size_t i = 1; i < MANY; i += 2)
         assert_ok(gbx_gm_allocator_free(allocator, addresses[i]));
     assert_whole(allocator, MANY * GRANULE);
@@ -453,7 +466,8 @@ static void *work(void *argument) {
         uint64_t bytes = 1 + next_random(&me->random) % 4096;
         if (*slot)
             me->wrong_count += !is_ok(gbx_gm_allocator_free(me->allocator, *slot));
-        me->wrong_count += !is_ok(gbx_gm_allocator_alloc(me->allocator, &(gbx_hal_memory){.bytes = bytes, .alignment = 64}, slot));
+        me->wrong_count += !is_ok(gbx_gm_allocator_alloc(
+            me->allocator, &(gbx_hal_memory){.bytes = bytes, .alignment = 64}, slot));
         me->wrong_count += !is_ok(gbx_gm_allocator_check(me->allocator, "at", *slot, bytes));
     }
     for (size_t i = 0; i < THREAD_SLOTS; ++i)

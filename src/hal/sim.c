@@ -371,9 +371,8 @@ gbx_status gbx_sim_free(gbx_hal *hal, uint64_t address) {
 
 void gbx_sim_caps(const gbx_hal *hal, gbx_hal_caps *out_caps) {
     const gbx_sim *sim = (const gbx_sim *)hal;
-    *out_caps = (gbx_hal_caps){.gm_base = sim->gm_base,
-                                .gm_bytes = sim->gm_bytes,
-                                .gm_space = sim->gm_space};
+    *out_caps = (gbx_hal_caps){
+        .gm_base = sim->gm_base, .gm_bytes = sim->gm_bytes, .gm_space = sim->gm_space};
     gbx_gm_allocator_room(sim->allocator, &out_caps->gm_free, &out_caps->gm_largest);
 }
 

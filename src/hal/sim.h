@@ -32,8 +32,8 @@ void gbx_gm_allocator_destroy(gbx_gm_allocator *allocator);
  * GBX_EXHAUSTED says how much was asked, how much is free and how much of that in one piece. 0
  * bytes get an address of their own; no byte of it may be used.
  */
-GBX_MUST_USE gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator,
-                                               gbx_hal_memory *wanted, uint64_t *out_address);
+GBX_MUST_USE gbx_status gbx_gm_allocator_alloc(gbx_gm_allocator *allocator, gbx_hal_memory *wanted,
+                                               uint64_t *out_address);
 
 /*
  * GBX_NOT_FOUND for an address that is not the start of a live allocation (a double free, too);

@@ -1,7 +1,7 @@
 /*
- * The hooks through which dump and guard see tasks: one table of functions, NULL without both. Every
- * call runs on an AICPU thread (a number below the chip's count), and each AICPU thread makes one
- * call at a time: data kept per thread needs no protection.
+ * The hooks through which dump and guard see tasks: one table of functions, NULL without both.
+ * Every call runs on an AICPU thread (a number below the chip's count), and each AICPU thread makes
+ * one call at a time: data kept per thread needs no protection.
  */
 #ifndef GBX_SCHED_PROBE_H
 #define GBX_SCHED_PROBE_H
@@ -72,7 +72,7 @@ typedef struct gbx_probe {
 typedef struct gbx_probe_request {
     uint64_t data_base;  /* from the launch: an address in global memory; 0: no dump */
     uint64_t guard_base; /* the same; 0: neither dump nor guard */
-    uint32_t flags;     /* from the launch */
+    uint32_t flags;      /* from the launch */
     uint32_t thread_count;
     uint64_t gm_base;
     uint64_t gm_bytes;

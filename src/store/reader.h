@@ -75,7 +75,7 @@ typedef struct gbx_reader_origin {
     const char *payload_path; /* of the file that bin_offset refers to; "" when a manifest has no
                                  payload and names no file */
     bool is_journal;
-    unsigned known; /* GBX_KNOWN_... */
+    unsigned known;    /* GBX_KNOWN_... */
     bool has_findings; /* those of the run are known, if there are any */
 } gbx_reader_origin;
 

@@ -16,8 +16,7 @@ typedef struct text {
 static __attribute__((format(printf, 2, 3))) void add(text *t, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    int length =
-        vsnprintf(t->bytes + t->used, GBX_FINDING_TEXT_BYTES - t->used, format, arguments);
+    int length = vsnprintf(t->bytes + t->used, GBX_FINDING_TEXT_BYTES - t->used, format, arguments);
     va_end(arguments);
     if (length > 0)
         t->used += (size_t)length;
@@ -26,8 +25,7 @@ static __attribute__((format(printf, 2, 3))) void add(text *t, const char *forma
 }
 
 static const char *kernel_name(const text *t, uint32_t func_id) {
-    return func_id == GBX_FINDING_NO_KERNEL ? NULL
-                                            : t->names->kernel(t->names->context, func_id);
+    return func_id == GBX_FINDING_NO_KERNEL ? NULL : t->names->kernel(t->names->context, func_id);
 }
 
 /* "task 12, kernel gelu" */

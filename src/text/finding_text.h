@@ -13,7 +13,8 @@ typedef struct gbx_finding_names {
     const void *context;
     const char *(*kernel)(const void *context, uint32_t func_id);
     /* The name of an argument of a kernel, and how many bytes it has. */
-    const char *(*argument)(const void *context, uint32_t func_id, uint32_t index, size_t *out_size);
+    const char *(*argument)(const void *context, uint32_t func_id, uint32_t index,
+                            size_t *out_size);
     const char *(*run_argument)(const void *context, uint32_t index);
 } gbx_finding_names;
 

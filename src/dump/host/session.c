@@ -349,13 +349,13 @@ static void append_findings(gbx_dump_session *session) {
         gbx_record_finding *to = gbx_store_append(session->store, GBX_RECORD_FINDING, words);
         if (!to)
             return;
-        to->head = (gbx_record){
-            .type = GBX_RECORD_FINDING,
-            .stage = GBX_STAGE_NONE,
-            .arg_index = GBX_ARG_NONE,
-            .words = words,
-            .task = finding->finder == GBX_FINDING_NO_TASK ? 0 : finding->finder,
-            .time_ns = finding->time_ns};
+        to->head =
+            (gbx_record){.type = GBX_RECORD_FINDING,
+                         .stage = GBX_STAGE_NONE,
+                         .arg_index = GBX_ARG_NONE,
+                         .words = words,
+                         .task = finding->finder == GBX_FINDING_NO_TASK ? 0 : finding->finder,
+                         .time_ns = finding->time_ns};
         to->finding = *finding;
     }
 }

@@ -190,7 +190,7 @@ void gbx_zones_add(gbx_zones *zones, const gbx_probe_buffer *buffer) {
  * writes come first. */
 typedef struct neighbour {
     const gbx_zone *victim;
-    bool is_behind; /* the damage lies behind the victim */
+    bool is_behind;    /* the damage lies behind the victim */
     uint32_t touching; /* an argument in the victim; GBX_FINDING_NO_ARGUMENT: none */
     uint32_t adjacent; /* one that reaches the damaged edge */
     bool is_written;   /* the task writes it */
@@ -234,8 +234,7 @@ static void visit_tensors(const gbx_zones *zones, const gbx_sched_task *task, vi
         if (!arguments->is_described) {
             /* Any word may be a tensor: one that is not names no buffer. */
             if (is_in_gm(zones, task->words[i]))
-                visit(context, i, GBX_ROLE_INOUT,
-                      (const gbx_tensor *)(uintptr_t)task->words[i]);
+                visit(context, i, GBX_ROLE_INOUT, (const gbx_tensor *)(uintptr_t)task->words[i]);
         } else if (arguments->kinds[i] & GBX_WORD_TENSOR) {
             visit(context, i, arguments->kinds[i] & GBX_WORD_ROLE, tensor++);
         }
@@ -305,7 +304,8 @@ static void add_neighbours(gbx_zones *zones, const gbx_sched_task *finder, const
                   n.adjacent);
     }
     bool is_contiguous = finding->kind != GBX_RUN_FINDING_STRAY;
-    if (adjacent == 1 && is_contiguous && finding->candidates[0].arg_index != GBX_FINDING_NO_ARGUMENT)
+    if (adjacent == 1 && is_contiguous &&
+        finding->candidates[0].arg_index != GBX_FINDING_NO_ARGUMENT)
         finding->certainty = GBX_CERTAINTY_LIKELY;
 }
 
@@ -322,14 +322,14 @@ static void report(gbx_zones *zones, gbx_zone *owner, const gbx_sched_task *find
     bool has_right = next && next->address == zone_end && next != owner;
     bool is_left_near = damage->first - zone_first < NEAR_BYTES;
     bool is_right_near = zone_end - damage->end < NEAR_BYTES;
-    bool is_behind = has_left && (is_left_near || !has_right ||
-                                  (!is_right_near &&
-                                   damage->first - zone_first <= zone_end - damage->end));
+    bool is_behind =
+        has_left && (is_left_near || !has_right ||
+                     (!is_right_near && damage->first - zone_first <= zone_end - damage->end));
     if (!has_left && !has_right)
         is_behind = true;
     const gbx_zone *victim = is_behind ? owner : next;
     bool is_near = is_behind ? is_left_near : is_right_near;
-    gbx_run_finding finding = {.kind = !is_near   ? GBX_RUN_FINDING_STRAY
+    gbx_run_finding finding = {.kind = !is_near    ? GBX_RUN_FINDING_STRAY
                                        : is_behind ? GBX_RUN_FINDING_OVERRUN
                                                    : GBX_RUN_FINDING_UNDERRUN,
                                .place = victim->place,

@@ -12,7 +12,7 @@
 typedef struct gbx_zone {
     _Atomic uint64_t first; /* the zone's bytes; none where first == end */
     _Atomic uint64_t end;
-    _Atomic uint64_t clean;     /* moment at which it was last known to be whole */
+    _Atomic uint64_t clean;      /* moment at which it was last known to be whole */
     _Atomic uint32_t is_claimed; /* by the thread that repairs it or gives its memory away */
     uint32_t place;
     uint32_t index;

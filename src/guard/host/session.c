@@ -139,7 +139,8 @@ static void add_buffer(void *context, const gbx_hal_live *live) {
                                       [GBX_HAL_REGION] = GBX_PLACE_OWN};
     uint64_t end = live->address + live->bytes + live->spare_bytes;
     uint64_t zone_first = (end + GBX_GUARD_ZONE_BYTES - 1) & ~(uint64_t)(GBX_GUARD_ZONE_BYTES - 1);
-    if (live->zone_end < zone_first + GBX_GUARD_ZONE_BYTES || list->count >= GBX_GUARD_MAX_BUFFERS) {
+    if (live->zone_end < zone_first + GBX_GUARD_ZONE_BYTES ||
+        list->count >= GBX_GUARD_MAX_BUFFERS) {
         list->unguarded += live->use == GBX_HAL_BUFFER;
         return;
     }
@@ -152,15 +153,14 @@ static void add_buffer(void *context, const gbx_hal_live *live) {
         return;
     }
     list->numbers[list->count] = live->number;
-    list->buffers[list->count++] =
-        (gbx_guard_buffer){.address = live->address,
-                           .bytes = end - live->address,
-                           .zone_end = live->zone_end,
-                           .kept_first = live->kept_first,
-                           .kept_end = live->kept_end > live->kept_first ? live->kept_end
-                                                                         : live->kept_first,
-                           .place = places[live->use],
-                           .is_region = live->use == GBX_HAL_REGION};
+    list->buffers[list->count++] = (gbx_guard_buffer){
+        .address = live->address,
+        .bytes = end - live->address,
+        .zone_end = live->zone_end,
+        .kept_first = live->kept_first,
+        .kept_end = live->kept_end > live->kept_first ? live->kept_end : live->kept_first,
+        .place = places[live->use],
+        .is_region = live->use == GBX_HAL_REGION};
 }
 
 typedef struct ranked {

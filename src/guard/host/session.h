@@ -1,6 +1,6 @@
 /*
- * The guard of one run on the host: tells the chip which buffers there are, and reads what it found.
- * Also the way of findings for a run whose guard is off, but which has a dump.
+ * The guard of one run on the host: tells the chip which buffers there are, and reads what it
+ * found. Also the way of findings for a run whose guard is off, but which has a dump.
  */
 #ifndef GBX_GUARD_HOST_SESSION_H
 #define GBX_GUARD_HOST_SESSION_H

@@ -46,9 +46,9 @@ typedef struct gbx_import_totals {
 } gbx_import_totals;
 
 typedef struct gbx_import {
-    int fd;         /* of the journal; the caller closes it */
-    uint64_t bytes; /* of it */
-    unsigned known; /* GBX_KNOWN_... of store/reader.h */
+    int fd;            /* of the journal; the caller closes it */
+    uint64_t bytes;    /* of it */
+    unsigned known;    /* GBX_KNOWN_... of store/reader.h */
     bool has_findings; /* it lists those of the run */
     gbx_import_totals totals;
     char path[PATH_MAX];         /* of the manifest */

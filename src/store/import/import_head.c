@@ -350,8 +350,8 @@ static gbx_status get_candidates(const gbx_cursor *object, gbx_run_finding *out_
         gbx_run_finding_task *to = &out_finding->candidates[i];
         int64_t task = 0;
         GBX_TRY(gbx_cursor_element(&array, i, &element));
-        GBX_TRY(get_number(&element, NAME_IN(CANDIDATE, task_seq), 0, GBX_RECORD_TASK_END - 1,
-                           &task));
+        GBX_TRY(
+            get_number(&element, NAME_IN(CANDIDATE, task_seq), 0, GBX_RECORD_TASK_END - 1, &task));
         to->task = (uint64_t)task;
         GBX_TRY(get_small(&element, NAME_IN(CANDIDATE, func_id), UINT32_MAX - 1, &to->func_id));
         GBX_TRY(get_small(&element, NAME_IN(CANDIDATE, arg_index), GBX_ARG_LOCAL_CONTEXT - 1,
@@ -380,8 +380,8 @@ static gbx_status add_finding(gbx_import_journal *journal, uint64_t run_total,
                    {NAME_IN(FINDING, candidate_count), &f->candidate_total}};
     GBX_TRY(get_name(object, NAME_IN(FINDING, kind), &gbx_run_finding_kinds, &f->kind));
     GBX_TRY(get_name(object, NAME_IN(FINDING, place), &gbx_run_finding_places, &f->place));
-    GBX_TRY(get_name(object, NAME_IN(FINDING, certainty), &gbx_run_finding_certainties,
-                     &f->certainty));
+    GBX_TRY(
+        get_name(object, NAME_IN(FINDING, certainty), &gbx_run_finding_certainties, &f->certainty));
     GBX_TRY(get_number(object, NAME_IN(FINDING, time_ns), 0, most, &time_ns));
     GBX_TRY(get_number(object, NAME_IN(FINDING, place_index), 0, UINT32_MAX, &index));
     GBX_TRY(get_number(object, NAME_IN(FINDING, first_byte), -most, most, &f->first));

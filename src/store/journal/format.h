@@ -295,9 +295,9 @@ typedef enum gbx_outcome_fault {
     GBX_OUTCOME_HANG = 2,     /* a kernel that made no progress */
     GBX_OUTCOME_LOADING = 3,  /* a fatal signal while a kernel was loaded */
     GBX_OUTCOME_OUTSIDE = 4,  /* a fatal signal on a thread that is not a core */
-    GBX_OUTCOME_THREAD_END = 5,        /* a kernel ended its thread */
-    GBX_OUTCOME_LINK = 6,              /* a kernel closed the link to the host */
-    GBX_OUTCOME_ORCHESTRATION = 7,     /* a fatal signal in an orchestration */
+    GBX_OUTCOME_THREAD_END = 5,         /* a kernel ended its thread */
+    GBX_OUTCOME_LINK = 6,               /* a kernel closed the link to the host */
+    GBX_OUTCOME_ORCHESTRATION = 7,      /* a fatal signal in an orchestration */
     GBX_OUTCOME_ORCHESTRATION_HANG = 8, /* an orchestration that made no progress */
     GBX_OUTCOME_GUARD = 9               /* a guard found a write outside of a buffer */
 } gbx_outcome_fault;

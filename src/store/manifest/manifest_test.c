@@ -205,9 +205,10 @@ static void add_finding(builder *b, head h, const gbx_run_finding *f) {
     begin_record(b, h);
     put_u32(b, f->kind);
     put_u32(b, f->place);
-    const uint64_t words[] = {f->time_ns, f->finder,  f->address, f->bytes, (uint64_t)f->first,
-                              f->span,    f->changed, f->index | (uint64_t)f->owner_func << 32,
-                              f->owner_task};
+    const uint64_t words[] = {
+        f->time_ns,         f->finder, f->address, f->bytes,
+        (uint64_t)f->first, f->span,   f->changed, f->index | (uint64_t)f->owner_func << 32,
+        f->owner_task};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i)
         put_u64(b, words[i]);
     put_u32(b, f->certainty);
