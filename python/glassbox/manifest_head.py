@@ -22,7 +22,7 @@ _TOTALS = {"total_tensors": "total_args", "before_dispatch": None, "after_comple
 # Totals that cannot be counted from the entries.
 _UNCOUNTED = ("dropped_records", "dropped_overwrite", "stall_ns")
 _KNOWN = frozenset(["schema_version", "generator", "run", "bin_file", "bin_format", "dump_level", "dump_args_level",
-                    "complete", "status", "kernels", "announced", "losses", "skipped", "tensors", "args", *_TOTALS,
+                    "complete", "status", "kernels", "losses", "skipped", "tensors", "args", *_TOTALS,
                     *filter(None, _TOTALS.values())])
 _LEVELS = ("full", "partial", "hybrid", "stats")
 _NUMBERED_LEVELS = (None, "partial", "full", "hybrid")
