@@ -108,6 +108,11 @@ class Dump(Records):
         return self._source.outcome() if self._source.journal is not None else None
 
     @property
+    def announced(self) -> int | None:
+        """Arguments that tasks announced: recorded, skipped or lost. None if the dump does not say."""
+        return self._source.announced() if self._source.journal is not None else None
+
+    @property
     def level(self) -> str | None:
         """full, partial, hybrid or stats; None without --dump-tensor."""
         return self._source.info["dump_level"]

@@ -197,7 +197,7 @@ class JournalEntries:
                 "result_payload_bytes": sum(result["bin_size"] for result in results),
                 "result_stored_bytes": int(words[stored.at + 6].sum()),
                 "kernels": self.run.kernels,
-                "losses": losses, "skipped": self._skipped(), **self._announced(),
+                "losses": losses, "skipped": self._skipped(),
                 "finding_count": self._finding_count(), "findings": self._findings(), "results": results}
 
     def _results(self) -> list[dict[str, Any]]:
@@ -243,13 +243,13 @@ class JournalEntries:
         words = self.journal.words[at:at + (int(self.journal.words[at + 1]) & 0xffffffff)]
         return words[13 + (int(words[12]) + 7) // 8:].tobytes()
 
-    def _announced(self) -> dict[str, int]:
-        """How many arguments the tasks announced, if the writer could say."""
+    def announced(self) -> int | None:
+        """How many arguments the tasks announced; None if the writer could not say."""
         tail = self._tail_of_end()
         if len(tail) < _OUTCOME.size + _SUMS.size:
-            return {}
+            return None
         state, announced, _ = _SUMS.unpack_from(tail, _OUTCOME.size)
-        return {"announced": announced} if state == _SUMS_EXACT else {}
+        return announced if state == _SUMS_EXACT else None
 
     def outcome(self) -> dict[str, Any] | None:
         """How the run ended, as numbers; None without an END record or its tail."""

@@ -23,7 +23,7 @@ _TOTALS = {"total_tensors": "total_args", "before_dispatch": None, "after_comple
 # Totals that cannot be counted from the entries.
 _UNCOUNTED = ("dropped_records", "dropped_overwrite", "stall_ns")
 _KNOWN = frozenset(["schema_version", "generator", "run", "bin_file", "bin_format", "dump_level", "dump_args_level",
-                    "complete", "status", "kernels", "announced", "losses", "skipped", "finding_count", "findings", "results",
+                    "complete", "status", "kernels", "losses", "skipped", "finding_count", "findings", "results",
                     "tensors", "args", *_TOTALS,
                     *filter(None, _TOTALS.values())])
 _LEVELS = ("full", "partial", "hybrid", "stats")

@@ -375,9 +375,10 @@ const gbx_command gbx_command_run = {
               {GBX_EXIT_USAGE,
                "usage, a filter names no kernel, the scene, a kernel or the graph is wrong, or an "
                "output cannot be opened"},
-              {GBX_EXIT_DEVICE, "the device failed: a kernel crashed or hung, --guard=stop ended the "
-                                "run, or the chip died; or an orchestration or golden in the "
-                                "command crashed"},
+              {GBX_EXIT_DEVICE,
+               "the device failed: a kernel crashed or hung, --guard=stop ended the "
+               "run, or the chip died; or an orchestration or golden in the "
+               "command crashed"},
               {GBX_EXIT_LOST, "done, but records of the dump were lost, or the disk failed"}},
     .check = check_options,
     .run = run,

@@ -93,10 +93,10 @@ struct gbx_graph {
      * so that a kernel which runs past a buffer does not reach arguments. */
     uint64_t storage_used;
     uint64_t storage_end;
-    uint64_t buffers_at;        /* address of the former's 0; moves on by the zones between buffers */
-    uint64_t arguments_at;      /* address of the latter's 0 */
-    uint64_t zone_end;          /* address behind the last zone in it */
-    uint32_t buffer_count;      /* that the builder has allocated */
+    uint64_t buffers_at;   /* address of the former's 0; moves on by the zones between buffers */
+    uint64_t arguments_at; /* address of the latter's 0 */
+    uint64_t zone_end;     /* address behind the last zone in it */
+    uint32_t buffer_count; /* that the builder has allocated */
     _Atomic uint64_t heartbeat; /* builder: calls of the orchestration */
 };
 

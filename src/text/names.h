@@ -59,16 +59,16 @@ typedef struct gbx_name_set {
     uint32_t count;
 } gbx_name_set;
 
-extern const gbx_name_set gbx_roles;        /* gbx_role: "input" */
-extern const gbx_name_set gbx_parameters;   /* the same, and GBX_PARAMETER_SCALAR */
-extern const gbx_name_set gbx_stages;       /* "before_dispatch" */
-extern const gbx_name_set gbx_kinds;        /* "tensor", "scalar" */
-extern const gbx_name_set gbx_slot_kinds;   /* the same, and "word" */
-extern const gbx_name_set gbx_subtasks;     /* gbx_subtask: "aic", "aiv0", "aiv1" */
-extern const gbx_name_set gbx_core_types;   /* gbx_core_type: "aic", "aiv" */
-extern const gbx_name_set gbx_dump_levels;  /* gbx_dump_level: "full"; off has none */
-extern const gbx_name_set gbx_loss_causes;  /* gbx_loss_cause: "stall" */
-extern const gbx_name_set gbx_skip_reasons; /* gbx_skip_reason: "undescribed" */
+extern const gbx_name_set gbx_roles;                   /* gbx_role: "input" */
+extern const gbx_name_set gbx_parameters;              /* the same, and GBX_PARAMETER_SCALAR */
+extern const gbx_name_set gbx_stages;                  /* "before_dispatch" */
+extern const gbx_name_set gbx_kinds;                   /* "tensor", "scalar" */
+extern const gbx_name_set gbx_slot_kinds;              /* the same, and "word" */
+extern const gbx_name_set gbx_subtasks;                /* gbx_subtask: "aic", "aiv0", "aiv1" */
+extern const gbx_name_set gbx_core_types;              /* gbx_core_type: "aic", "aiv" */
+extern const gbx_name_set gbx_dump_levels;             /* gbx_dump_level: "full"; off has none */
+extern const gbx_name_set gbx_loss_causes;             /* gbx_loss_cause: "stall" */
+extern const gbx_name_set gbx_skip_reasons;            /* gbx_skip_reason: "undescribed" */
 extern const gbx_name_set gbx_run_finding_kinds;       /* gbx_run_finding_kind: "overrun" */
 extern const gbx_name_set gbx_run_finding_places;      /* "run_argument" */
 extern const gbx_name_set gbx_run_finding_certainties; /* "sure" */

@@ -68,10 +68,9 @@ void gbx_lane_restore(gbx_lane *lane) {
 }
 
 /* Lines that a kernel overwrote since they were committed are written again. */
-static void restore_lines(const gbx_lane *lane) {
-    size_t bytes = (size_t)lane->used * GBX_DUMP_LINE_BYTES;
-    if (memcmp(lane->lines, lane->mine, bytes) != 0)
-        memcpy(lane->lines, lane->mine, bytes);
+static void restore_lines(unsigned char *lines, const unsigned char *mine, size_t bytes) {
+    if (memcmp(lines, mine, bytes) != 0)
+        memcpy(lines, mine, bytes);
 }
 
 void gbx_lane_publish(gbx_lane *lane) {
@@ -84,7 +83,7 @@ void gbx_lane_publish(gbx_lane *lane) {
     show_counts(lane);
     if (!lane->lines || lane->used == 0)
         return;
-    restore_lines(lane);
+    restore_lines(lane->lines, lane->mine, (size_t)lane->used * GBX_DUMP_LINE_BYTES);
     uint64_t cell = lane->handed_over % lane->writer->setup.buffer_count;
     shared->ready_checks[cell] = lane->ready_checks[cell] = lane->check;
     shared->ready_ends[cell] = lane->ready_ends[cell] = lane->tail;
@@ -97,10 +96,10 @@ void gbx_lane_publish(gbx_lane *lane) {
     show_open(lane);
 }
 
-static void *take_lines(gbx_lane *lane, uint32_t count) {
+static bool has_lines(gbx_lane *lane, uint32_t count) {
     if (lane->lines && lane->used + count > GBX_DUMP_BUFFER_LINES)
         gbx_lane_publish(lane);
-    return gbx_lane_await(lane, GBX_ROOM_LINES, 0) ? next_line(lane) : NULL;
+    return gbx_lane_await(lane, GBX_ROOM_LINES, 0);
 }
 
 /* Records the losses so far, now that there is a buffer; those without room keep waiting. */
@@ -124,16 +123,14 @@ static void record_losses(gbx_lane *lane) {
 void *gbx_lane_begin(gbx_lane *lane, gbx_dump_kind kind, uint32_t words,
                      const gbx_dump_record *head) {
     uint32_t count = gbx_dump_lines_of(words);
-    gbx_dump_record *record = take_lines(lane, count + lane->loss_count);
-    if (!record) {
+    if (!has_lines(lane, count + lane->loss_count)) {
         if (kind != GBX_DUMP_PIECE) /* its tensor is what is lost */
             gbx_lane_lose(lane, kind, head, GBX_LOSS_STALL);
         return NULL;
     }
-    if (lane->loss_count) {
+    if (lane->loss_count)
         record_losses(lane);
-        record = next_line(lane);
-    }
+    gbx_dump_record *record = next_line(lane);
     *record = *head;
     record->kind = (uint8_t)kind;
     record->lines = (uint8_t)count;
@@ -285,7 +282,7 @@ void gbx_lane_leave(gbx_lane *lane) {
 void gbx_lane_end(gbx_lane *lane) {
     /* Losses are worth one more wait. */
     lane->is_dropping[GBX_ROOM_LINES] = false;
-    if (lane->loss_count && take_lines(lane, lane->loss_count))
+    if (lane->loss_count && has_lines(lane, lane->loss_count))
         record_losses(lane);
     if (lane->waits.wait_count)
         record_sample(lane, &lane->waits);

@@ -106,8 +106,8 @@ struct gbx_writer {
     gbx_dump_setup *shared; /* in global memory */
     gbx_dump_setup setup;   /* copied at the start */
     int64_t start_ns;
-    gbx_ticks_pair start;                     /* the same, with ticks */
-    _Alignas(64) _Atomic uint32_t is_pausing; /* a lane is waiting for the host to copy */
+    gbx_ticks_pair start;                           /* the same, with ticks */
+    _Alignas(64) _Atomic uint32_t is_pausing;       /* a lane is waiting for the host to copy */
     gbx_dump_signature signatures[GBX_MAX_KERNELS]; /* copied at the start, too */
     gbx_lane lanes[GBX_WRITER_MAX_LANES];
     _Alignas(

@@ -491,8 +491,7 @@ static const next_function next_of[GBX_MANIFEST_LIST_COUNT] = {
     [GBX_MANIFEST_KERNELS] = next_kernel,  [GBX_MANIFEST_LOSSES] = next_loss,
     [GBX_MANIFEST_SKIPPED] = next_skipped, [GBX_MANIFEST_TENSORS] = gbx_tensors_list_next,
     [GBX_MANIFEST_ARGS] = next_arg,        [GBX_MANIFEST_DISPATCHES] = next_dispatch,
-    [GBX_MANIFEST_RESULTS] = next_result,
-    [GBX_MANIFEST_FINDINGS] = next_finding,
+    [GBX_MANIFEST_RESULTS] = next_result,  [GBX_MANIFEST_FINDINGS] = next_finding,
 };
 
 static gbx_status take_failure(gbx_manifest *m) {

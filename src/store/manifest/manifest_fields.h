@@ -65,8 +65,6 @@
     X(kernels,              ALWAYS, list,       true, GBX_MANIFEST_KERNELS)                        \
     X(losses,               ALWAYS, list,       m->has_lists, GBX_MANIFEST_LOSSES)                 \
     X(skipped,              ALWAYS, list,       m->has_lists, GBX_MANIFEST_SKIPPED)                \
-    X(announced,            LATER,  u64,        gbx_reader_sums(m->reader) != NULL,                \
-                                                gbx_reader_sums(m->reader)->announced)             \
     X(finding_count,        LATER,  u64,        m->has_findings, m->totals->findings)              \
     X(findings,             LATER,  list,       m->has_lists && m->has_findings,                   \
                                                 GBX_MANIFEST_FINDINGS)                             \

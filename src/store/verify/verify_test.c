@@ -403,6 +403,96 @@ static void wrong_counts_are_found(void **state) {
         check_damage(&cases[i]);
 }
 
+/* --- what tasks announce --- */
+
+/* Gives a TASK record its tail. */
+static void announce(made_dump *made, size_t place, uint32_t before, uint32_t after) {
+    gbx_record *task = made_record(made, place);
+    size_t end = made->starts[place] + (size_t)task->words * 8;
+    memmove(made->records + end + 8, made->records + end, made->used - end);
+    memcpy(made->records + end, (const uint32_t[2]){before, after}, 8);
+    ++task->words;
+    for (size_t i = place + 1; i < made->count; ++i)
+        made->starts[i] += 8;
+    made->used += 8;
+}
+
+static void announce_all(made_dump *made) {
+    announce(made, MADE_TASK_0, 2, 1);
+    announce(made, MADE_TASK_1, 3, 1);
+}
+
+static void announce_more(made_dump *made) {
+    announce(made, MADE_TASK_0, 2, 1);
+    announce(made, MADE_TASK_1, 5, 1);
+}
+
+static void announce_fewer(made_dump *made) {
+    announce(made, MADE_TASK_0, 2, 0);
+    announce(made, MADE_TASK_1, 3, 1);
+}
+
+/* A task with two arguments less than it announced, and a loss of so many arguments. */
+static void lose_arguments(made_dump *made, uint64_t argument_count, uint32_t is_least) {
+    announce_more(made);
+    gbx_record_end end = *(gbx_record_end *)made_record(made, MADE_END);
+    made->used = made->starts[--made->count];
+    gbx_record_loss *loss = made_append(made, GBX_RECORD_LOSS, sizeof *loss, 8);
+    loss->head.arg_index = GBX_ARG_NONE;
+    loss->head.stage = GBX_STAGE_NONE;
+    loss->count = end.dropped = 3;
+    loss->is_least = is_least;
+    memcpy(loss + 1, &argument_count, 8);
+    made_end(made, &end, "ok");
+    made->block_ends[made->block_count - 1] = made->count;
+}
+
+static void lose_two_arguments(made_dump *made) {
+    lose_arguments(made, 2, 0);
+}
+
+static void lose_one_argument(made_dump *made) {
+    lose_arguments(made, 1, 0);
+}
+
+static void lose_unknown_arguments(made_dump *made) {
+    lose_arguments(made, 0, 1);
+}
+
+static void announced_arguments_are_recorded_or_lost(void **state) {
+    (void)state;
+    static const damage wrong[] = {
+        {announce_more,
+         NULL,
+         1,
+         GBX_FINDING_TASK,
+         -1,
+         NULL,
+         {"task 1, kernel fold: arguments that it announced", "6", "4"}},
+        {announce_fewer,
+         NULL,
+         1,
+         GBX_FINDING_TASK,
+         -1,
+         NULL,
+         {"task 0, kernel scale: arguments that it announced", "2", "3"}},
+        {lose_one_argument, NULL, 1, GBX_FINDING_TASK, -1, NULL, {"task 1, kernel fold", "6", "4"}},
+    };
+    static void (*const right[])(made_dump *) = {announce_all, lose_two_arguments,
+                                                 lose_unknown_arguments};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i)
+        check_damage(&wrong[i]);
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; ++i) {
+        gbx_verification found;
+        make(right[i], NULL);
+        assert_ok(gbx_dump_verify(dump.directory, NULL, &found));
+        print_findings(&found.findings);
+        assert_int_equal(found.findings.count, 0);
+        gbx_verification_free(&found);
+        made_remove(&dump);
+    }
+}
+
 /* Recorded losses are not missed; what is recorded must add up. */
 static void lose_task_and_tell(made_dump *made) {
     lose_task(made);
@@ -647,6 +737,7 @@ int main(void) {
         cmocka_unit_test(large_payload_is_hashed_in_pieces),
         cmocka_unit_test(records_that_contradict_themselves_are_found),
         cmocka_unit_test(wrong_counts_are_found),
+        cmocka_unit_test(announced_arguments_are_recorded_or_lost),
         cmocka_unit_test(recorded_losses_are_not_wrong),
         cmocka_unit_test(a_broken_journal_is_found_and_the_rest_is_read),
         cmocka_unit_test(a_journal_that_cannot_be_read_is_a_failure),
