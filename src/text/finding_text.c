@@ -6,22 +6,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/status.h"
+
 /* A text under construction; what does not fit is left out. */
 typedef struct text {
     char *bytes;
     size_t used;
+    size_t left;
     const gbx_finding_names *names;
 } text;
 
-static __attribute__((format(printf, 2, 3))) void add(text *t, const char *format, ...) {
+static void add(text *t, const char *format, ...) GBX_PRINTF(2, 3);
+
+static void add(text *t, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(t->bytes + t->used, GBX_FINDING_TEXT_BYTES - t->used, format, arguments);
+    int length = vsnprintf(t->bytes + t->used, t->left, format, arguments);
     va_end(arguments);
-    if (length > 0)
-        t->used += (size_t)length;
-    if (t->used >= GBX_FINDING_TEXT_BYTES)
-        t->used = GBX_FINDING_TEXT_BYTES - 1;
+    size_t added = length < 0 ? 0 : (size_t)length < t->left ? (size_t)length : t->left - 1;
+    t->used += added;
+    t->left -= added;
 }
 
 static const char *kernel_name(const text *t, uint32_t func_id) {
@@ -159,7 +163,7 @@ static void add_doer(text *t, const gbx_run_finding *f) {
 
 void gbx_finding_text(const gbx_run_finding *f, const gbx_finding_names *names,
                       char out_text[GBX_FINDING_TEXT_BYTES]) {
-    text t = {.bytes = out_text, .names = names};
+    text t = {.bytes = out_text, .left = GBX_FINDING_TEXT_BYTES, .names = names};
     out_text[0] = '\0';
     add_doer(&t, f);
     if (f->kind == GBX_RUN_FINDING_ARGUMENTS) {
