@@ -259,7 +259,7 @@ def test_words():
         only, errors = recorded(scene, f"lacks_args_{platform}", *options)
         check("--dump-args alone lists it, too", [(s["task_seq"], s["arg_index"]) for s in
                                                   files_of(only)["kernel_args_dump.json"]["skipped"]], [(0, 0)])
-        check_in("and warns", '"skipped" in kernel_args_dump.json lists them', errors)
+        check_in("and warns", '"skipped" in kernel_args_dump.json lists all', errors)
 
 
 # --- how a run ended ---
