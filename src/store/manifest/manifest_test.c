@@ -354,11 +354,11 @@ static void begin_dispatch(builder *b, uint64_t task, uint32_t func_id, uint32_t
     put_u64(b, 0xbbbb);
 }
 
-#define MISSING                                                                                        \
-    "\"complete\": false,\n\"status\": \"done, but\",\n\"losses\": [\n{\"task_id\":null,\"task_seq\":" \
-    "1,\"arg_index\":null,\"stage\":\"before_dispatch\",\"cause\":\"stall\",\"count\":4}\n],\n"        \
-    "\"skipped\": [\n{\"task_id\":null,\"task_seq\":1,\"arg_index\":2,\"kernel\":\"add\",\"reason\":"  \
-    "\"the signature calls the argument a tensor, but it was never described\","                       \
+#define MISSING                                                                                                 \
+    "\"complete\": false,\n\"status\": \"done, but\",\n\"losses\": [\n{\"task_id\":null,\"task_seq\":"          \
+    "1,\"arg_index\":null,\"stage\":\"before_dispatch\",\"cause\":\"stall\",\"count\":4,\"result\":null}\n],\n" \
+    "\"skipped\": [\n{\"task_id\":null,\"task_seq\":1,\"arg_index\":2,\"kernel\":\"add\",\"reason\":"           \
+    "\"the signature calls the argument a tensor, but it was never described\","                                \
     "\"reason_code\":\"undescribed_tensor\"}\n],\n"
 
 static const char golden_args[] =
