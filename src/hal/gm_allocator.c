@@ -240,7 +240,7 @@ static gbx_status alloc_locked(gbx_gm_allocator *allocator, gbx_hal_memory *memo
     span *found = NULL;
     /* An allocation of 0 bytes has an address of its own, too. */
     if (gbx_checked_align_up(bytes ? bytes : 1, GRANULE, &wanted.rounded)) {
-        wanted.counted = memory->is_extra ? 0 : wanted.rounded;
+        wanted.counted = wanted.rounded - (memory->uncounted_bytes & ~(GRANULE - 1));
         if (wanted.counted <= allocator->free_bytes)
             found = find_room(allocator, memory, alignment, &wanted);
     }
@@ -249,8 +249,8 @@ static gbx_status alloc_locked(gbx_gm_allocator *allocator, gbx_hal_memory *memo
                         "allocating %" PRIu64 " bytes (aligned to %" PRIu64
                         ") of global memory: %" PRIu64 " of %" PRIu64 " bytes are free, %" PRIu64
                         " in one piece; free something or open the chip with more",
-                        bytes, alignment, allocator->free_bytes, allocator->bytes,
-                        largest_allocation(allocator));
+                        bytes - memory->uncounted_bytes, alignment, allocator->free_bytes,
+                        allocator->bytes, largest_allocation(allocator));
     wanted.address = aligned_start(found, alignment);
     GBX_TRY(carve(allocator, found, &wanted));
     ++allocator->next_number;

@@ -116,10 +116,10 @@ typedef enum gbx_hal_use {
 
 typedef struct gbx_hal_memory {
     uint64_t bytes;
-    uint64_t alignment;   /* a power of two */
-    uint64_t spare_bytes; /* more behind them, which do not count; set to what was given */
+    uint64_t uncounted_bytes; /* so many of them do not count against the size of the memory */
+    uint64_t alignment;       /* a power of two */
+    uint64_t spare_bytes;     /* more behind them, which do not count; set to what was given */
     gbx_hal_use use;
-    bool is_extra; /* `bytes` do not count either */
 } gbx_hal_memory;
 
 /* An allocation that lives. */

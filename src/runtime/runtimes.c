@@ -111,9 +111,14 @@ static gbx_status take(const gbx_runtime_request *request, holdings *held, uint6
 /* Memory in which the chip allocates. With a guard as much again, for zones: an allocation and a
  * zone are at least one granule each. */
 static gbx_status take_region(const gbx_runtime_request *request, holdings *held, uint64_t bytes,
-                              uint64_t *out_spare, uint64_t *out_address) {
-    *out_spare = request->listener && request->listener->has_zones ? bytes : 0;
-    GBX_TRY(gbx_chip_alloc(request->chip, bytes, GBX_HAL_REGION, out_spare, out_address));
+                              uint64_t apart_bytes, uint64_t *out_spare, uint64_t *out_address) {
+    bool has_zones = request->listener && request->listener->has_zones;
+    gbx_hal_memory wanted = {.bytes = bytes + apart_bytes,
+                             .uncounted_bytes = apart_bytes,
+                             .spare_bytes = has_zones ? bytes : 0,
+                             .use = GBX_HAL_REGION};
+    GBX_TRY(gbx_chip_alloc(request->chip, &wanted, out_address));
+    *out_spare = wanted.spare_bytes;
     held->addresses[held->count++] = *out_address;
     return NULL;
 }
@@ -190,11 +195,11 @@ static gbx_status run_with(const gbx_runtime_request *request, gbx_graph_launch 
                            holdings *held, gbx_call_result *out_result) {
     GBX_TRY(put_tensors(request, launch, held));
     gbx_status status =
-        take_region(request, held, launch->storage_bytes + 2 * (uint64_t)GBX_APART_BYTES,
+        take_region(request, held, launch->storage_bytes, 2 * (uint64_t)GBX_APART_BYTES,
                     &launch->storage_spare_bytes, &launch->storage);
     launch->storage += GBX_APART_BYTES;
     if (!status && launch->heap_bytes)
-        status = take_region(request, held, launch->heap_bytes, &launch->heap_spare_bytes,
+        status = take_region(request, held, launch->heap_bytes, 0, &launch->heap_spare_bytes,
                              &launch->heap);
     if (status)
         return gbx_status_annotate(status, "allocating the memory of %s (--gm, --window)",

@@ -8,6 +8,8 @@
 
 #include "base/status.h"
 
+enum { ZONE_BYTES = 512 };
+
 /* A text under construction; what does not fit is left out. */
 typedef struct text {
     char *bytes;
@@ -94,8 +96,18 @@ static void add_victim(text *t, const gbx_run_finding *f) {
     }
 }
 
-/* "64 bytes", or "62 of 64 bytes" where some were equal before. */
+/* What zones see of a write that passes over a whole one, which has 512 bytes or more and ends at a
+ * multiple of that, is only a part of it. */
+static bool is_part(const gbx_run_finding *f) {
+    uint64_t end = f->address + (uint64_t)f->first + f->span;
+    return (f->kind == GBX_RUN_FINDING_OVERRUN && end % ZONE_BYTES == 0) ||
+           (f->kind == GBX_RUN_FINDING_UNDERRUN && f->span >= ZONE_BYTES);
+}
+
+/* "64 bytes", or "62 of 64 bytes" where some were equal before, or are not in a zone. */
 static void add_amount(text *t, const gbx_run_finding *f) {
+    if (is_part(f))
+        add(t, "at least ");
     if (f->changed != f->span)
         add(t, "%" PRIu64 " of ", f->changed);
     add(t, "%" PRIu64 " %s", f->span, bytes_word(f->span));
@@ -136,28 +148,41 @@ static void add_place(text *t, const gbx_run_finding *f) {
     add_victim(t, f);
 }
 
-static void add_candidates(text *t, const gbx_run_finding *f) {
+/* "3 (kernel add), 4 (kernel mul) and 7 more", from candidate `first` on. */
+static void add_candidates(text *t, const gbx_run_finding *f, uint32_t first) {
     uint64_t more = f->candidate_total - f->candidate_count;
-    for (uint32_t i = 0; i < f->candidate_count; ++i) {
+    for (uint32_t i = first; i < f->candidate_count; ++i) {
         const char *name = kernel_name(t, f->candidates[i].func_id);
         bool is_last = i + 1 == f->candidate_count && !more;
-        add(t, "%s%" PRIu64, i == 0 ? "" : is_last ? " or " : ", ", f->candidates[i].task);
+        add(t, "%s%" PRIu64, i == first ? "" : is_last ? " and " : ", ", f->candidates[i].task);
         if (name)
             add(t, " (kernel %s)", name);
     }
     if (more)
-        add(t, " or one of %" PRIu64 " more", more);
+        add(t, "%s%" PRIu64 " more", f->candidate_count > first ? " and " : "", more);
 }
 
 static void add_doer(text *t, const gbx_run_finding *f) {
     if (f->candidate_count == 0) {
         add(t, "an unknown task");
-    } else if (f->certainty != GBX_CERTAINTY_OPEN) {
-        add_task(t, f->candidates[0].task, f->candidates[0].func_id);
-        add(t, ",");
+    } else if (f->certainty == GBX_CERTAINTY_OPEN && f->candidate_total > 1) {
+        add(t, "one of tasks ");
+        add_candidates(t, f, 0);
     } else {
-        add(t, "task ");
-        add_candidates(t, f);
+        add_task(t, f->candidates[0].task, f->candidates[0].func_id);
+        add(t, "%s", f->certainty == GBX_CERTAINTY_LIKELY ? ", probably" : ",");
+    }
+}
+
+/* Who else ran. */
+static void add_others(text *t, const gbx_run_finding *f) {
+    uint64_t others = f->candidate_total - 1;
+    if (f->certainty == GBX_CERTAINTY_OPEN && f->candidate_total > 1) {
+        add(t, " (these ran since the bytes were last right)");
+    } else if (f->certainty == GBX_CERTAINTY_LIKELY && f->candidate_total > 1) {
+        add(t, " (%s ", others == 1 ? "task" : "tasks");
+        add_candidates(t, f, 1);
+        add(t, " also ran, but %s no argument there)", others == 1 ? "has" : "have");
     }
 }
 
@@ -177,8 +202,5 @@ void gbx_finding_text(const gbx_run_finding *f, const gbx_finding_names *names,
     add_amount(&t, f);
     add_place(&t, f);
     add_range(&t, f);
-    if (f->certainty == GBX_CERTAINTY_LIKELY)
-        add(&t, " (other tasks ran meanwhile, but none of them has an argument there)");
-    else if (f->certainty == GBX_CERTAINTY_OPEN && f->candidate_total > 1)
-        add(&t, " (these ran since the bytes were last right)");
+    add_others(&t, f);
 }

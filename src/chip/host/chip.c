@@ -125,20 +125,14 @@ bool gbx_platform_maps_memory(uint32_t index) {
     return ops && ops->map != NULL;
 }
 
-gbx_status gbx_chip_alloc(gbx_chip *chip, uint64_t bytes, gbx_hal_use use, uint64_t *spare_bytes,
-                          uint64_t *out_address) {
-    gbx_hal_memory wanted = {.bytes = bytes,
-                             .alignment = ALLOC_ALIGNMENT,
-                             .spare_bytes = spare_bytes ? *spare_bytes : 0,
-                             .use = use};
-    gbx_status status = gbx_chip_ops(chip)->alloc_with(chip->hal, &wanted, out_address);
-    if (spare_bytes)
-        *spare_bytes = wanted.spare_bytes;
-    return status;
+gbx_status gbx_chip_alloc(gbx_chip *chip, gbx_hal_memory *wanted, uint64_t *out_address) {
+    wanted->alignment = ALLOC_ALIGNMENT;
+    return gbx_chip_ops(chip)->alloc_with(chip->hal, wanted, out_address);
 }
 
 gbx_status gbx_gm_alloc(gbx_chip *chip, uint64_t bytes, uint64_t *out_address) {
-    return gbx_chip_alloc(chip, bytes, GBX_HAL_BUFFER, NULL, out_address);
+    return gbx_chip_alloc(chip, &(gbx_hal_memory){.bytes = bytes, .use = GBX_HAL_BUFFER},
+                          out_address);
 }
 
 /* Callers may not free or write the chip's own memory. */

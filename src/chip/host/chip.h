@@ -65,10 +65,9 @@ typedef bool (*gbx_device_function)(int link_socket);
 GBX_MUST_USE gbx_status gbx_chip_open_with(const gbx_chip_config *config,
                                            gbx_device_function device_main, gbx_chip **out_chip);
 
-/* gbx_gm_alloc for another use than a buffer of kernels. *spare_bytes more are wanted behind it;
- * set to what there was room for. NULL: none. */
-GBX_MUST_USE gbx_status gbx_chip_alloc(gbx_chip *chip, uint64_t bytes, gbx_hal_use use,
-                                       uint64_t *spare_bytes, uint64_t *out_address);
+/* gbx_gm_alloc for another use than a buffer of kernels, with its alignment. */
+GBX_MUST_USE gbx_status gbx_chip_alloc(gbx_chip *chip, gbx_hal_memory *wanted,
+                                       uint64_t *out_address);
 
 /* Fails for a chip that has failed; `doing` begins the message. */
 GBX_MUST_USE gbx_status gbx_chip_check_alive(const gbx_chip *chip, const char *doing);

@@ -25,6 +25,7 @@ typedef struct gbx_collector_totals {
     gbx_dump_totals dump;
     gbx_record_sums sums;
     uint64_t skipped_arguments; /* of dump.skipped */
+    gbx_dump_skipped first_skipped;
     uint64_t tasks;
     uint64_t filter_hits[GBX_MAX_DUMP_FILTERS];
     bool has_ended; /* every lane reported its end */

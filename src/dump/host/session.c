@@ -1,6 +1,7 @@
 #include "dump/host/session.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -401,16 +402,33 @@ static void warn_of_nothing(const gbx_dump_session *session, const gbx_collector
                         config->options->directory);
 }
 
+/* The first by name, because it is often the only one. */
+static void warn_of_skipped(const gbx_dump_session_config *config, const char *file,
+                            const gbx_dump_skipped *first, uint64_t count) {
+    const bool is_argument = first->head.arg_index != GBX_ARG_NONE;
+    const gbx_run_kernel *kernel = gbx_run_info_kernel(&config->run, (uint32_t)first->func_id);
+    const char *reason =
+        gbx_name_sentence(&gbx_skip_reasons, is_argument && first->reason == GBX_SKIP_NOT_DESCRIBED
+                                                 ? (uint32_t)GBX_SKIP_TENSOR_NOT_DESCRIBED
+                                                 : (uint32_t)first->reason);
+    char argument[24] = "", more[64] = "";
+    if (is_argument)
+        snprintf(argument, sizeof argument, ", argument %u", first->head.arg_index);
+    if (count > 1)
+        snprintf(more, sizeof more, "; %" PRIu64 " more were skipped", count - 1);
+    gbx_log_warning("dumping to %s: skipped task %" PRIu64 ", kernel %s%s: %s%s; \"skipped\" in %s "
+                    "lists all",
+                    config->options->directory, first->head.task, kernel ? kernel->name : "?",
+                    argument, reason ? reason : "the reason is unknown", more, file);
+}
+
 static gbx_status describe_losses(const gbx_dump_session_config *config,
+                                  const gbx_collector_totals *collected,
                                   const gbx_dump_totals *totals) {
     const char *directory = config->options->directory;
     const char *file = config->level ? "tensor_dump.json" : "kernel_args_dump.json";
     if (totals->skipped)
-        gbx_log_warning(
-            "dumping to %s: %" PRIu64
-            " tasks or arguments were skipped: their tensors are undescribed or misdescribed; "
-            "\"skipped\" in %s lists them",
-            directory, totals->skipped, file);
+        warn_of_skipped(config, file, &collected->first_skipped, totals->skipped);
     if (!totals->dropped)
         return NULL;
     return gbx_fail(GBX_LOST,
@@ -452,6 +470,6 @@ gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending
                           options->directory, gbx_status_message(cause), options->directory);
         gbx_status_free(cause);
     }
-    status = gbx_status_first(status, describe_losses(&session->config, out_totals));
+    status = gbx_status_first(status, describe_losses(&session->config, &totals, out_totals));
     return gbx_status_first(status, destroy(session));
 }

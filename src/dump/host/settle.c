@@ -272,7 +272,8 @@ static void journal_dispatch(gbx_collector *c, uint32_t thread, const gbx_dump_d
 
 static void journal_skipped(gbx_collector *c, uint32_t thread, const gbx_dump_skipped *from) {
     gbx_record_skipped *to = append(c, GBX_RECORD_SKIPPED, sizeof *to, thread, &from->head);
-    ++c->totals.dump.skipped;
+    if (c->totals.dump.skipped++ == 0)
+        c->totals.first_skipped = *from;
     c->totals.skipped_arguments += from->head.arg_index != GBX_ARG_NONE;
     if (!to)
         return;

@@ -74,21 +74,24 @@ static void release(gbx_zone *zone) {
 
 /* --- buffers --- */
 
+/* With the claim: others see all of the old zone, or all of the new one. */
 static void set_zone(gbx_zones *zones, const gbx_probe_buffer *buffer) {
     uint64_t granule = granule_of(zones, buffer->address);
     gbx_zone *zone = &zones->zones[granule];
+    uint64_t first = buffer->address + buffer->bytes;
+    gbx_pattern_write(first, buffer->zone_end);
+    claim(zone);
     zone->place = buffer->place;
     zone->index = buffer->index;
     zone->owner_func = buffer->owner_func;
     zone->owner_task = buffer->owner_task;
     zone->address = buffer->address;
     zone->bytes = buffer->bytes;
-    uint64_t first = buffer->address + buffer->bytes;
-    gbx_pattern_write(first, buffer->zone_end);
     atomic_store_explicit(&zone->clean, gbx_history_moment(zones->history), memory_order_relaxed);
     atomic_store_explicit(&zone->first, first, memory_order_relaxed);
     /* Pairs with the acquire in check_zone: the pattern is written. */
     atomic_store_explicit(&zone->end, buffer->zone_end, memory_order_release);
+    release(zone);
     uint64_t end = granule_of(zones, buffer->zone_end);
     for (uint64_t g = granule; g < end; ++g)
         zones->owners[g] = (uint32_t)granule + 1;
@@ -274,9 +277,10 @@ static uint32_t first_kernel(const gbx_sched_task *task) {
 /*
  * The finder and the tasks that run now are looked at: of all others, none that has an argument in
  * the victim has ended since the zone was whole, because the end of such a task checks the zone.
+ * Puts them first among the candidates, and returns how many have an argument at the damaged edge.
  */
-static void add_neighbours(gbx_zones *zones, const gbx_sched_task *finder, const gbx_zone *victim,
-                           bool is_behind, gbx_run_finding *finding) {
+static uint32_t add_neighbours(gbx_zones *zones, const gbx_sched_task *finder,
+                               const gbx_zone *victim, bool is_behind, gbx_run_finding *finding) {
     uint32_t adjacent = 0;
     if (finder) {
         neighbour n = neighbour_of(zones, finder, victim, is_behind);
@@ -303,10 +307,7 @@ static void add_neighbours(gbx_zones *zones, const gbx_sched_task *finder, const
         put_first(finding, id, atomic_load_explicit(&core->func_id, memory_order_relaxed),
                   n.adjacent);
     }
-    bool is_contiguous = finding->kind != GBX_RUN_FINDING_STRAY;
-    if (adjacent == 1 && is_contiguous &&
-        finding->candidates[0].arg_index != GBX_FINDING_NO_ARGUMENT)
-        finding->certainty = GBX_CERTAINTY_LIKELY;
+    return adjacent;
 }
 
 /* --- checking --- */
@@ -314,54 +315,128 @@ static void add_neighbours(gbx_zones *zones, const gbx_sched_task *finder, const
 /* An element whose first bytes are those of the pattern by chance still counts as next to it. */
 enum { NEAR_BYTES = 8 };
 
-static void report(gbx_zones *zones, gbx_zone *owner, const gbx_sched_task *finder,
-                   const gbx_pattern_damage *damage, uint64_t zone_first, uint64_t zone_end,
-                   uint64_t moment) {
-    const gbx_zone *next = zone_at(zones, zone_end);
-    bool has_left = owner->place != GBX_PLACE_OWN || owner->bytes > 0;
-    bool has_right = next && next->address == zone_end && next != owner;
-    bool is_left_near = damage->first - zone_first < NEAR_BYTES;
-    bool is_right_near = zone_end - damage->end < NEAR_BYTES;
+/* Damage in one zone, or in several that one write has passed over. */
+typedef struct breach {
+    gbx_zone left;  /* as it was: the buffer before the first zone */
+    uint64_t first; /* of the first zone */
+    uint64_t end;   /* of the last */
+    uint64_t moment;
+    gbx_pattern_damage damage;
+} breach;
+
+static bool reaches_start(const breach *b) {
+    return b->damage.first - b->first < NEAR_BYTES;
+}
+
+static bool reaches_end(const breach *b) {
+    return b->end - b->damage.end < NEAR_BYTES;
+}
+
+static gbx_run_finding describe(const breach *b, const gbx_zone *victim, bool is_behind,
+                                const gbx_sched_task *finder) {
+    bool is_near = is_behind ? reaches_start(b) : reaches_end(b);
+    return (gbx_run_finding){.kind = !is_near    ? GBX_RUN_FINDING_STRAY
+                                     : is_behind ? GBX_RUN_FINDING_OVERRUN
+                                                 : GBX_RUN_FINDING_UNDERRUN,
+                             .place = victim->place,
+                             .finder = finder ? finder->id : GBX_NO_TASK,
+                             .address = victim->address,
+                             .bytes = victim->bytes,
+                             .first = (int64_t)(b->damage.first - victim->address),
+                             .span = b->damage.end - b->damage.first,
+                             .changed = b->damage.bytes,
+                             .index = victim->index,
+                             .owner_func = victim->owner_func,
+                             .owner_task = victim->owner_task};
+}
+
+/* Damage from edge to edge may come from both sides: then tasks next to either may have done it. */
+static void report(gbx_zones *zones, const breach *b, const gbx_sched_task *finder) {
+    const gbx_zone *next = zone_at(zones, b->end);
+    bool has_left = b->left.place != GBX_PLACE_OWN || b->left.bytes > 0;
+    bool has_right = next && next->address == b->end;
+    uint64_t before = b->damage.first - b->first, behind = b->end - b->damage.end;
     bool is_behind =
-        has_left && (is_left_near || !has_right ||
-                     (!is_right_near && damage->first - zone_first <= zone_end - damage->end));
+        has_left && (reaches_start(b) || !has_right || (!reaches_end(b) && before <= behind));
     if (!has_left && !has_right)
         is_behind = true;
-    const gbx_zone *victim = is_behind ? owner : next;
-    bool is_near = is_behind ? is_left_near : is_right_near;
-    gbx_run_finding finding = {.kind = !is_near    ? GBX_RUN_FINDING_STRAY
-                                       : is_behind ? GBX_RUN_FINDING_OVERRUN
-                                                   : GBX_RUN_FINDING_UNDERRUN,
-                               .place = victim->place,
-                               .finder = finder ? finder->id : GBX_NO_TASK,
-                               .address = victim->address,
-                               .bytes = victim->bytes,
-                               .first = (int64_t)(damage->first - victim->address),
-                               .span = damage->end - damage->first,
-                               .changed = damage->bytes,
-                               .index = victim->index,
-                               .owner_func = victim->owner_func,
-                               .owner_task = victim->owner_task};
-    add_neighbours(zones, finder, victim, is_behind, &finding);
-    zones->sink->report(zones->sink->context, &finding, moment);
+    const gbx_zone *victim = is_behind ? &b->left : next;
+    gbx_run_finding finding = describe(b, victim, is_behind, finder);
+    uint32_t adjacent = add_neighbours(zones, finder, victim, is_behind, &finding);
+    if (is_behind && reaches_start(b) && reaches_end(b) && has_right) {
+        gbx_run_finding other = describe(b, next, false, finder);
+        uint32_t others = add_neighbours(zones, finder, next, false, &other);
+        if (adjacent == 0 && others > 0)
+            finding = other;
+        adjacent += others;
+    }
+    if (adjacent == 1 && finding.kind != GBX_RUN_FINDING_STRAY &&
+        finding.candidates[0].arg_index != GBX_FINDING_NO_ARGUMENT)
+        finding.certainty = GBX_CERTAINTY_LIKELY;
+    zones->sink->report(zones->sink->context, &finding, b->moment);
 }
 
 /* Looks again with the claim: another thread may have repaired it, or its memory may be in other
- * hands. */
-static __attribute__((noinline, cold)) void repair(gbx_zones *zones, gbx_zone *zone,
-                                                   const gbx_sched_task *finder) {
-    gbx_pattern_damage damage;
+ * hands. False where the zone is whole. */
+static bool repair(gbx_zones *zones, gbx_zone *zone, breach *out) {
     claim(zone);
     uint64_t now = gbx_history_moment(zones->history);
-    uint64_t moment = atomic_load_explicit(&zone->clean, memory_order_relaxed);
-    uint64_t first = atomic_load_explicit(&zone->first, memory_order_relaxed);
-    uint64_t end = atomic_load_explicit(&zone->end, memory_order_relaxed);
-    if (gbx_pattern_find_damage(first, end, &damage)) {
-        gbx_pattern_write(first, end);
+    out->moment = atomic_load_explicit(&zone->clean, memory_order_relaxed);
+    out->first = atomic_load_explicit(&zone->first, memory_order_relaxed);
+    out->end = atomic_load_explicit(&zone->end, memory_order_relaxed);
+    bool is_broken = gbx_pattern_find_damage(out->first, out->end, &out->damage);
+    if (is_broken) {
+        gbx_pattern_write(out->first, out->end);
         atomic_store_explicit(&zone->clean, now, memory_order_relaxed);
-        report(zones, zone, finder, &damage, first, end, moment);
+        out->left.place = zone->place;
+        out->left.index = zone->index;
+        out->left.owner_func = zone->owner_func;
+        out->left.owner_task = zone->owner_task;
+        out->left.address = zone->address;
+        out->left.bytes = zone->bytes;
     }
     release(zone);
+    return is_broken;
+}
+
+/* `b` goes on in the zone behind the next buffer. */
+static void join(breach *b, const breach *more) {
+    b->end = more->end;
+    b->damage.end = more->damage.end;
+    b->damage.bytes += more->damage.bytes;
+    if (more->moment < b->moment)
+        b->moment = more->moment;
+}
+
+/* A long write passes over whole zones: they are one breach, so that only tasks next to its ends
+ * are suspected, and not those whose buffers it has passed over. */
+static __attribute__((noinline, cold)) void repair_all(gbx_zones *zones, gbx_zone *zone,
+                                                       const gbx_sched_task *finder) {
+    breach all, more;
+    if (!repair(zones, zone, &all))
+        return;
+    while (reaches_start(&all)) {
+        zone = zone_at(zones, all.left.address - 1);
+        if (!zone || !repair(zones, zone, &more))
+            break;
+        if (!reaches_end(&more) || more.end != all.left.address) {
+            report(zones, &more, finder);
+            break;
+        }
+        join(&more, &all);
+        all = more;
+    }
+    while (reaches_end(&all)) {
+        zone = zone_at(zones, all.end);
+        if (!zone || zone->address != all.end || !repair(zones, zone, &more))
+            break;
+        if (!reaches_start(&more) || more.left.address != all.end) {
+            report(zones, &more, finder);
+            break;
+        }
+        join(&all, &more);
+    }
+    report(zones, &all, finder);
 }
 
 static void check_zone(gbx_zones *zones, gbx_zone *zone, const gbx_sched_task *finder) {
@@ -373,7 +448,7 @@ static void check_zone(gbx_zones *zones, gbx_zone *zone, const gbx_sched_task *f
     if (gbx_pattern_is_whole(first, end))
         atomic_store_explicit(&zone->clean, moment, memory_order_relaxed);
     else
-        repair(zones, zone, finder);
+        repair_all(zones, zone, finder);
 }
 
 /* The zones of a task, each once; more than fit are checked at once. */

@@ -35,8 +35,9 @@ struct gbx_guard_session {
 
 /* Memory that does not count against the chip's. */
 static gbx_status take(gbx_guard_session *session, uint64_t bytes, uint64_t *out_address) {
+    bytes = (bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
     gbx_hal_memory wanted = {
-        .bytes = bytes, .alignment = PAGE_BYTES, .use = GBX_HAL_OWN, .is_extra = true};
+        .bytes = bytes, .uncounted_bytes = bytes, .alignment = PAGE_BYTES, .use = GBX_HAL_OWN};
     return gbx_status_annotate(session->hal->ops->alloc_with(session->hal, &wanted, out_address),
                                "reserving memory for a guard on the chip");
 }

@@ -27,11 +27,11 @@ void *gbx_table_add(gbx_host_graph *graph, gbx_table *table, size_t count) {
     return first;
 }
 
-uint64_t gbx_host_graph_alloc(gbx_host_graph *graph, uint64_t bytes, gbx_hal_use use) {
+static uint64_t take_memory(gbx_host_graph *graph, gbx_hal_memory *wanted) {
     uint64_t *place = gbx_table_add(graph, &graph->memory, 1);
     if (!place)
         return 0;
-    gbx_status status = gbx_chip_alloc(graph->request.chip, bytes, use, NULL, place);
+    gbx_status status = gbx_chip_alloc(graph->request.chip, wanted, place);
     if (!status)
         return *place;
     --graph->memory.count;
@@ -41,9 +41,15 @@ uint64_t gbx_host_graph_alloc(gbx_host_graph *graph, uint64_t bytes, gbx_hal_use
     return 0;
 }
 
+uint64_t gbx_host_graph_alloc(gbx_host_graph *graph, uint64_t bytes) {
+    return take_memory(graph, &(gbx_hal_memory){.bytes = bytes, .use = GBX_HAL_BUFFER});
+}
+
 uint64_t gbx_host_graph_alloc_apart(gbx_host_graph *graph, uint64_t bytes) {
-    uint64_t address =
-        gbx_host_graph_alloc(graph, bytes + 2 * (uint64_t)GBX_APART_BYTES, GBX_HAL_OWN);
+    const uint64_t apart = 2 * (uint64_t)GBX_APART_BYTES;
+    uint64_t address = take_memory(
+        graph,
+        &(gbx_hal_memory){.bytes = bytes + apart, .uncounted_bytes = apart, .use = GBX_HAL_OWN});
     return address ? address + GBX_APART_BYTES : 0;
 }
 

@@ -41,7 +41,7 @@ static void fail_by_user(gbx_orchestration *orchestration, const char *message) 
 
 static uint64_t device_malloc(gbx_orchestration *orchestration, uint64_t bytes) {
     gbx_host_graph *graph = graph_of(orchestration);
-    return is_over(graph) ? 0 : gbx_host_graph_alloc(graph, bytes, GBX_HAL_BUFFER);
+    return is_over(graph) ? 0 : gbx_host_graph_alloc(graph, bytes);
 }
 
 /* A buffer that a tensor of the run is copied to or from is known by its name. */

@@ -66,7 +66,7 @@ static inline gbx_host_entry *gbx_host_entry_at(const gbx_host_graph *graph, uin
 extern const gbx_orchestration_ops gbx_host_graph_ops;
 
 /* Global memory that is freed with the graph; 0, which fails the graph, when it is used up. */
-uint64_t gbx_host_graph_alloc(gbx_host_graph *graph, uint64_t bytes, gbx_hal_use use);
+uint64_t gbx_host_graph_alloc(gbx_host_graph *graph, uint64_t bytes);
 
 /* The same for descriptions of tasks and tensors, apart from tensors (GBX_APART_BYTES). */
 uint64_t gbx_host_graph_alloc_apart(gbx_host_graph *graph, uint64_t bytes);
