@@ -79,7 +79,7 @@ def test_filters(bad, good):
     result = glassbox("diff", bad.directory, good.directory, "--kernel", "nothing")
     check("a filter that leaves nothing", (result.returncode, result.stdout, result.stderr), (
         1, "", f"glassbox diff: none of the 1,436 entries of {bad.directory} and the 1,436 of {good.directory} matches the "
-        "filters\n"))
+        'filters: no kernel matches "nothing"; there are online_update, softmax_prepare, qk_matmul, pv_matmul\n'))
     empty = diff(bad.directory, good.directory, "--kernel", "nothing", code=1, stderr=None)
     check("nothing in JSON", (empty["compared"], empty["records"], empty["first"]), (0, [], None))
 

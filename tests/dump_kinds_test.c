@@ -488,6 +488,7 @@ static void test_tensor_without_description(void **state) {
     }
     gbx_call_config config = scene_full_config();
     config.enable_dump_args = true;
+    config.has_loose_signatures = true; /* all are inputs */
     assert_ok(scene_run(scene, chip, PLAN_HOST_BUILD_GRAPH, config, directory, &result, &log));
     assert_int_equal(count_of(log, "warning"), 1);
     assert_int_equal(count_of(log, "\n"), 1);

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 GLASSBOX, EXAMPLES = sys.argv[1:3]
 PLATFORMS = ["a2a3sim", "a5sim"]
@@ -68,6 +69,31 @@ def check(example, cases, tasks, exit_code, seen, combination, extra=()):
             assert result["tasks"] == tasks, f"{where}: {result['tasks']} tasks, expected {tasks}"
 
 
+def check_recorded(example, cases, exit_code, seen, combination):
+    """With a full dump, guards and the arguments of every dispatch: no finding, nothing lost, the same bits."""
+    for number in range(20 if STRESS else 1):
+        with tempfile.TemporaryDirectory() as root:
+            extra = ["--dump-tensor", "--dump-args", "-o", os.path.join(root, "dump")]
+            command, done = run(example, cases[:1], *combination, extra)
+            where = " ".join(command) + f" (run {number + 1})"
+            assert done.returncode == exit_code and done.stderr == "", f"{where}: {done.returncode}\n{done.stderr}"
+            result = json.loads(done.stdout)["cases"][0]
+            assert result["finding_count"] == 0 and result["signature_warnings"] == 0, f"{where}: {result}"
+            totals = result["dump_totals"]
+            assert totals["records"] > 0 and totals["dropped"] == totals["skipped"] == 0, f"{where}: {totals}"
+            outputs = {output["name"]: output["hash"] for output in result["outputs"]}
+            assert outputs == seen[example, cases[0]][0], f"{where}: a dump changes the bits"
+            # The results in the dump are those bits, too.
+            with open(os.path.join(result["dump"], "tensor_dump", "tensor_dump.json")) as file:
+                manifest = json.load(file)
+            kept = {entry["name"]: entry["hash"] for entry in manifest["results"]}
+            assert kept == outputs, f"{where}: results {kept}, outputs {outputs}"
+            for question in ("verify", "audit"):
+                answer = subprocess.run([GLASSBOX, question, result["dump"]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        text=True)
+                assert answer.returncode == 0, f"{where}: {question}\n{answer.stdout}"
+
+
 def main():
     seen = {}
     count = 0
@@ -76,6 +102,9 @@ def main():
         every_case = cases + (more_cases if STRESS else [])
         for combination in combinations():
             check(example, every_case, tasks, exit_code, seen, combination)
+            count += 1
+        for number, (platform, runtime) in enumerate(itertools.product(PLATFORMS, RUNTIMES)):
+            check_recorded(example, cases, exit_code, seen, (platform, runtime, 1 + number % 2, 8))
             count += 1
         # Ways to run that must not change a bit either.
         others = [("aicpu_build_graph", ["--build", "sequential"]), ("tensormap_and_ringbuffer", ["--window", "600"])]

@@ -16,7 +16,7 @@ import tempfile
 import numpy as np
 
 from command_support import check, check_in, glassbox, report
-from dump_encoder import DISPATCH, DONE, HEADER, NONE, RUN, RUN_ARG, SAMPLE, Dump, record, text_record, with_tail
+from dump_encoder import DISPATCH, DONE, HEADER, LOSS, NONE, RUN, RUN_ARG, SAMPLE, Dump, record, text_record, with_tail
 
 SOURCE_ROOT = pathlib.Path(sys.argv[2]).resolve()
 sys.path.insert(0, str(SOURCE_ROOT / "python"))
@@ -270,8 +270,9 @@ class Later(Dump):
 
     def write(self, records_per_block=16):
         for number in range(len(self.records)):
+            known = [0, 0] if self.records[2 * number][0] == LOSS else []  # fields of this version
             newer = record(UNKNOWN[number % 2], 2**63 + number, 9, 9, 99, 99, 99, 0xffff, body=bytes(range(8 * (number % 4))))
-            self.records[2 * number:2 * number + 1] = [newer, with_tail(self.records[2 * number], 2**64 - 1, number, 3)]
+            self.records[2 * number:2 * number + 1] = [newer, with_tail(self.records[2 * number], *known, 2**64 - 1, number, 3)]
         return super().write(records_per_block)
 
     def manifest(self):

@@ -263,7 +263,7 @@ def test_filters(dump):
         result = glassbox("view", dump.directory, *options_of(filters))
         check("nothing matches", (result.returncode, result.stdout, result.stderr.split(": no kernel")[0].rstrip("\n")), (
             1, "", f"glassbox view: none of the {total} entries of {dump.directory} matches the filters"))
-        check("kernels that are there", ': no kernel matches "soft"; there are softmax, matmul, ' in result.stderr,
+        check("kernels that are there", ': no kernel matches "soft"; there are softmax_prepare, softmax, matmul, ' in result.stderr,
               filters == [("kernel", "soft")])
     check("all are selected", test_filter(dump, ("kind", "tensor"), ("kind", "scalar")), total)
     upper = [*options_of([("dtype", "FLOAT32"), ("dtype", "Int4")])]

@@ -97,6 +97,9 @@ double measure_dispatch_ns(void);
 /* Paged attention, run by the command. */
 bool print_scenes(const setting *how);
 
+/* What red zones, poison and checks of arguments cost it, without a dump and with one. */
+bool print_guard(const setting *how, uint32_t rounds);
+
 /* --- tables.c: false when something failed or was wrong --- */
 
 bool print_tensor_table(const setting *how, uint32_t repeats);

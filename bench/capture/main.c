@@ -22,7 +22,7 @@ static const struct argp_option options[] = {
     {"large", OPTION_LARGE, NULL, 0, "Also paged_attention large, which takes minutes", 0},
     {"directory", OPTION_DIRECTORY, "DIR", 0, "Where dumps go (default: here)", 0},
     {"scenes", OPTION_SCENES, "DIR", 0, "Where paged_attention is (default: examples)", 0},
-    {"only", OPTION_ONLY, "PART", 0, "One of tensors, holding, records, results, scenes", 0},
+    {"only", OPTION_ONLY, "PART", 0, "One of tensors, holding, records, results, guard, scenes", 0},
     {0}};
 
 typedef struct arguments {
@@ -141,13 +141,21 @@ static bool print_results(const arguments *a) {
     return print_result_table(&a->how, a->is_quick ? 5 : 9);
 }
 
+static bool print_guard_part(const arguments *a) {
+    return print_guard(&a->how, a->is_quick ? 7 : 21);
+}
+
 static bool print_scene_part(const arguments *a) {
     return print_scenes(&a->how);
 }
 
-static const part parts[] = {{"tensors", print_tensors},   {"holding", print_holding},
-                             {"records", print_records},   {"results", print_results},
-                             {"scenes", print_scene_part}, {NULL, NULL}};
+static const part parts[] = {{"tensors", print_tensors},
+                             {"holding", print_holding},
+                             {"records", print_records},
+                             {"results", print_results},
+                             {"guard", print_guard_part},
+                             {"scenes", print_scene_part},
+                             {NULL, NULL}};
 
 static bool print_parts(const arguments *a) {
     bool is_right = true;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,17 +19,26 @@ enum { REPEATS = 5 };
 
 /* The results of a run of the command. */
 typedef struct report {
-    double wall_s;   /* of the command */
-    double device_s; /* of the graph on the chip */
+    double wall_s;      /* of the command */
+    double processor_s; /* of the command and its chip */
+    double device_s;    /* of the graph on the chip */
+    double tasks;
     double payload_bytes;
     double stored_bytes;
     double records;
     double dropped;
 } report;
 
+/* Options of the command, each in one word, or NULL. */
+typedef struct options {
+    const char *level; /* dumps */
+    const char *guard;
+    const char *runtime;
+} options;
+
 /* The exit code of the command, which prints to a file; -1 when a signal killed it. */
-static int run_command(const setting *how, const char *name, const char *level,
-                       const char *output) {
+static int run_command(const setting *how, const char *name, options with, const char *output,
+                       double *out_processor_s) {
     char command[PATH_BYTES + 16], scene[PATH_BYTES + 32], dump[PATH_BYTES + 16];
     snprintf(command, sizeof command, "%s/glassbox", how->beside);
     snprintf(scene, sizeof scene, "%s/paged_attention", how->scenes);
@@ -39,16 +49,26 @@ static int run_command(const setting *how, const char *name, const char *level,
     if (pid == 0) {
         int fd = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0666);
         dup2(fd, STDOUT_FILENO);
-        if (level)
-            execl(command, command, "run", scene, "--case", name, "--no-golden", "--json", level,
-                  "-o", dump, NULL);
-        else
-            execl(command, command, "run", scene, "--case", name, "--no-golden", "--json", NULL);
+        const char *words[16] = {command, "run", scene, "--case", name, "--no-golden", "--json"};
+        size_t count = 7;
+        if (with.runtime)
+            words[count++] = with.runtime;
+        if (with.guard)
+            words[count++] = with.guard;
+        if (with.level) {
+            words[count++] = with.level;
+            words[count++] = "-o";
+            words[count++] = dump;
+        }
+        execv(command, (char *const *)(uintptr_t)words);
         _exit(127);
     }
-    while (pid > 0 && waitpid(pid, &status, 0) != pid)
+    struct rusage used = {0};
+    while (pid > 0 && wait4(pid, &status, 0, &used) != pid)
         if (errno != EINTR)
             return -1;
+    *out_processor_s = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                       (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * 1e-6;
     return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -62,6 +82,7 @@ static bool read_report(const char *path, report *out_report) {
     const json_t *run = json_array_get(json_object_get(root, "cases"), 0);
     const json_t *totals = json_object_get(run, "dump_totals");
     out_report->device_s = number(run, "seconds");
+    out_report->tasks = number(run, "tasks");
     out_report->payload_bytes = number(totals, "payload_bytes");
     out_report->stored_bytes = number(totals, "stored_bytes");
     out_report->records = number(totals, "records");
@@ -71,19 +92,20 @@ static bool read_report(const char *path, report *out_report) {
     return is_read;
 }
 
-/* `level` is the option that dumps, or NULL. */
-static bool run_scene(const setting *how, const char *name, const char *level, report *out_report) {
+static bool run_scene(const setting *how, const char *name, options with, report *out_report) {
     char output[PATH_BYTES + 16];
     snprintf(output, sizeof output, "%s/output", how->work);
     int64_t start_ns = gbx_clock_ns();
-    int code = run_command(how, name, level, output);
+    int code = run_command(how, name, with, output, &out_report->processor_s);
     out_report->wall_s = (double)(gbx_clock_ns() - start_ns) * 1e-9;
     bool is_right = code == 0 && read_report(output, out_report);
     empty_work(how);
     if (!is_right)
         fprintf(stderr,
-                "bench_capture: glassbox run %s/paged_attention --case %s %s ended with %d\n",
-                how->scenes, name, level ? level : "", code);
+                "bench_capture: glassbox run %s/paged_attention --case %s %s %s %s ended with "
+                "%d\n",
+                how->scenes, name, with.runtime ? with.runtime : "", with.guard ? with.guard : "",
+                with.level ? with.level : "", code);
     return is_right;
 }
 
@@ -100,9 +122,9 @@ static double median(double *values) {
 /* Also printed, without a goal: what the dump adds to the command, relative to the chip's time. */
 static bool print_statistics(const setting *how) {
     double walls[2][REPEATS], devices[2][REPEATS];
-    static const char *const levels[2] = {NULL, "--dump-tensor=stats"};
+    static const options levels[2] = {{NULL}, {.level = "--dump-tensor=stats"}};
     report of = {0};
-    if (!run_scene(how, "medium", NULL, &of)) /* compiles */
+    if (!run_scene(how, "medium", levels[0], &of)) /* compiles */
         return false;
     for (int i = 0; i < REPEATS; ++i)
         for (int l = 0; l < 2; ++l) {
@@ -128,9 +150,10 @@ static bool print_statistics(const setting *how) {
 
 static bool print_large(const setting *how) {
     report first, plain, full;
+    const options none = {NULL}, dump = {.level = "--dump-tensor"};
     double disk = measure_disk(how);
-    if (disk == 0 || !run_scene(how, "large", NULL, &first) ||
-        !run_scene(how, "large", "--dump-tensor", &full) || !run_scene(how, "large", NULL, &plain))
+    if (disk == 0 || !run_scene(how, "large", none, &first) ||
+        !run_scene(how, "large", dump, &full) || !run_scene(how, "large", none, &plain))
         return false;
     if (first.wall_s < plain.wall_s)
         plain = first; /* the faster one: the harder goal */
@@ -144,13 +167,67 @@ static bool print_large(const setting *how) {
     return full.dropped == 0;
 }
 
-bool print_scenes(const setting *how) {
+/* --- the guard --- */
+
+/* Shortest times of runs without and with a guard, which take turns: what else the machine does
+ * falls on both. Poison is part of a guard and cannot be left out. */
+static bool print_guard_row(const setting *how, const char *runtime, const char *level,
+                            uint32_t rounds) {
+    static const char *const guards[2] = {"--guard=off", "--guard=report"};
+    double device[2] = {1e9, 1e9}, processor[2] = {1e9, 1e9}, tasks = 1;
+    char option[64], name[96];
+    snprintf(option, sizeof option, "--runtime=%s", runtime);
+    for (uint32_t i = 0; i <= rounds; ++i)
+        for (int g = 0; g < 2; ++g) {
+            report of;
+            options with = {.level = level, .guard = guards[g], .runtime = option};
+            if (!run_scene(how, "medium", with, &of))
+                return false;
+            if (i == 0) /* compiles */
+                continue;
+            device[g] = of.device_s < device[g] ? of.device_s : device[g];
+            processor[g] = of.processor_s < processor[g] ? of.processor_s : processor[g];
+            tasks = of.tasks;
+        }
+    snprintf(name, sizeof name, "guard, %s, %s", runtime, level ? "full dump" : "no dump");
+    if (level)
+        print_goal(name, device[1] / device[0], false, 1.05, "");
+    else
+        printf("%-52s %9.3g\n", name, device[1] / device[0]);
+    printf("    chip %.1f ms, without a guard %.1f; processor time of the command %.2f us a task "
+           "more, %.3g times\n",
+           device[1] * 1e3, device[0] * 1e3, (processor[1] - processor[0]) * 1e6 / tasks,
+           processor[1] / processor[0]);
+    return true;
+}
+
+static bool has_scene(const setting *how) {
     char path[PATH_BYTES + 64];
     snprintf(path, sizeof path, "%s/paged_attention/scene.json", how->scenes);
-    if (access(path, R_OK) != 0) {
-        printf("paged_attention: skipped, %s is missing; name its directory with --scenes\n", path);
+    if (access(path, R_OK) == 0)
         return true;
-    }
+    printf("paged_attention: skipped, %s is missing; name its directory with --scenes\n", path);
+    return false;
+}
+
+bool print_guard(const setting *how, uint32_t rounds) {
+    static const char *const runtimes[] = {"tensormap_and_ringbuffer", "aicpu_build_graph",
+                                           "host_build_graph"};
+    if (!has_scene(how))
+        return true;
+    printf("paged_attention medium with a guard, times the chip without one; best of %u rounds\n",
+           rounds);
+    for (size_t r = 0; r < 3; ++r)
+        if (!print_guard_row(how, runtimes[r], NULL, rounds) ||
+            !print_guard_row(how, runtimes[r], "--dump-tensor=full", rounds))
+            return false;
+    printf("\n");
+    return true;
+}
+
+bool print_scenes(const setting *how) {
+    if (!has_scene(how))
+        return true;
     bool is_right = print_statistics(how);
     if (how->has_large)
         is_right &= print_large(how);

@@ -44,6 +44,30 @@ static int orchestrate_on_chip(gbx_orchestration *o, const gbx_run_args *run) {
     return 0;
 }
 
+/* The same with edges of its own. */
+static int orchestrate_with_edges(gbx_orchestration *o, const gbx_run_args *run) {
+    gbx_args args = gbx_args_begin();
+    gbx_tensor own = gbx_view_slice(&run->tensors[0], 0, 0, 1);
+    gbx_task before = GBX_NO_TASK;
+    for (uint64_t i = 0; i < run->scalars[0]; ++i) {
+        own.start_offset = run->scalars[1] ? 0 : (int64_t)i;
+        gbx_args_clear(&args);
+        gbx_args_add_inout(&args, &own);
+        gbx_task task = gbx_add_task_with_args(o, gbx_aiv(NO_OP), &args);
+        if (run->scalars[1] && i > 0)
+            gbx_add_successor(o, before, task);
+        gbx_publish_task(o, task);
+        before = task;
+    }
+    return 0;
+}
+
+static gbx_orchestrate_function orchestration_of(const char *runtime) {
+    if (strcmp(runtime, "host_build_graph") == 0)
+        return orchestrate_on_host;
+    return strcmp(runtime, "aicpu_build_graph") == 0 ? orchestrate_with_edges : orchestrate_on_chip;
+}
+
 static gbx_status run_graph(gbx_chip *chip, const char *runtime, uint64_t *scalars, float *memory,
                             const char *dump) {
     const int64_t shape[] = {(int64_t)scalars[0]};
@@ -57,7 +81,7 @@ static gbx_status run_graph(gbx_chip *chip, const char *runtime, uint64_t *scala
     GBX_TRY(gbx_kernel_register(chip, &kernel));
     GBX_TRY(gbx_tensor_contiguous((uintptr_t)memory, GBX_FLOAT32, 1, shape, &tensor.tensor));
     gbx_run run = {.runtime = runtime,
-                   .function = is_on_host ? orchestrate_on_host : orchestrate_on_chip,
+                   .function = orchestration_of(runtime),
                    .tensors = &tensor,
                    .tensor_count = 1,
                    .scalars = scalars,

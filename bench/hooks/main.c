@@ -3,8 +3,8 @@
  * with a scheduler that has hooks and one that was built without, under valgrind's callgrind. The
  * cost of a task is the difference between a graph and one of twice as many tasks, so that what
  * happens once does not count. One processor, one AICPU thread: the graph of host_build_graph is
- * counted exactly; on tensormap_and_ringbuffer builder and worker take turns, which moves the count
- * by a fraction of an instruction per task. usage: bench_hooks
+ * counted exactly; on the others builder and worker take turns, which moves the count by some
+ * instructions per task. usage: bench_hooks
  */
 #include <errno.h>
 #include <ftw.h>
@@ -128,13 +128,14 @@ static bool print_memory(const place *where) {
 }
 
 static bool print_all(const place *where) {
-    static const char *const runtimes[] = {"host_build_graph", "tensormap_and_ringbuffer"};
+    static const char *const runtimes[] = {"host_build_graph", "aicpu_build_graph",
+                                           "tensormap_and_ringbuffer"};
     static const char *const graphs[] = {"chain", "independent"};
     bool is_right = true;
     printf("instructions a task of src/sched, no dump: built with hooks and without, 1 block, 1 "
            "AICPU thread, %d tasks\n%-25s %-12s %9s %9s %7s %6s  %-6s %9s\n",
            TASKS, "runtime", "graph", "hooks", "none", "more", "goal", "", "program");
-    for (int r = 0; r < 2; ++r)
+    for (int r = 0; r < 3; ++r)
         for (int g = 0; g < 2; ++g)
             is_right &= print_graph(where, runtimes[r], graphs[g]);
     return print_memory(where) && is_right;

@@ -33,6 +33,7 @@ struct gbx_gm_allocator {
     uint64_t space_bytes;
     uint64_t zone_bytes;
     uint64_t free_bytes; /* of `bytes` */
+    uint64_t free_space; /* addresses that are not taken; what exceeds free_bytes is for zones */
     uint64_t next_number;
     uint64_t first_new;  /* allocations before this one were there at a launch */
     void *live;          /* tree of span by address */
@@ -126,6 +127,7 @@ gbx_status gbx_gm_allocator_create(uint64_t base, uint64_t bytes, uint64_t space
     allocator->space_bytes = space_bytes;
     allocator->zone_bytes = space_bytes > bytes ? GBX_HAL_ZONE_BYTES : 0;
     allocator->free_bytes = bytes & ~(GRANULE - 1);
+    allocator->free_space = space_bytes & ~(GRANULE - 1);
     *out_allocator = allocator;
     return NULL;
 }
@@ -179,6 +181,7 @@ static gbx_status carve(gbx_gm_allocator *allocator, span *from, const span *wan
     remove_free(allocator, from);
     from->bytes = address - from->address;
     allocator->free_bytes -= wanted->counted;
+    allocator->free_space -= wanted->bytes;
     bool is_kept = keep_rest(allocator, from);
     is_kept = (!after || keep_rest(allocator, after)) && is_kept;
     return is_kept ? NULL : out_of_host_memory();
@@ -207,13 +210,17 @@ static uint64_t largest_allocation(const gbx_gm_allocator *allocator) {
     return largest < allocator->free_bytes ? largest : allocator->free_bytes;
 }
 
-/* With zone and spare bytes; with fewer, then without them, where there is too little space. */
+/* With zone and spare bytes; with fewer, then without them, where there is too little space: they
+ * never take addresses that allocations need. */
 static span *find_room(const gbx_gm_allocator *allocator, const gbx_hal_memory *memory,
                        uint64_t alignment, span *wanted) {
     uint64_t spare = memory->spare_bytes & ~(GRANULE - 1);
+    bool has_extra = allocator->free_space > allocator->free_bytes;
+    uint64_t extra = has_extra ? allocator->free_space - allocator->free_bytes : 0;
     for (;; spare = spare / 2 & ~(GRANULE - 1)) {
         span *found = NULL;
-        if (gbx_checked_add_u64(wanted->rounded, allocator->zone_bytes + spare, &wanted->bytes))
+        if (allocator->zone_bytes + spare <= extra &&
+            gbx_checked_add_u64(wanted->rounded, allocator->zone_bytes + spare, &wanted->bytes))
             found = best_aligned_fit(allocator, wanted->bytes, alignment);
         wanted->spare_bytes = spare;
         if (found)
@@ -304,6 +311,7 @@ static gbx_status free_locked(gbx_gm_allocator *allocator, uint64_t address) {
         return not_allocated(allocator, "freeing", address);
     tdelete(found, &allocator->live, compare_place);
     allocator->free_bytes += found->counted;
+    allocator->free_space += found->bytes;
     uint64_t end = found->address + found->bytes;
     if (address > allocator->base)
         join(allocator, found, address - 1);

@@ -158,7 +158,9 @@ static void print_result(gbx_run_report *report, const gbx_round_result *result)
         gbx_sink_print(sink, "%8s  %7" PRIu64 " %s  %6s tasks/s  ",
                        gbx_text_ns(t, (uint64_t)(result->seconds * 1e9)), result->tasks,
                        gbx_text_verb(result->tasks, "task ", "tasks"), rate_text(t, rate));
-    gbx_sink_print(sink, "%s\n", gbx_name_brief(&verdict_names, result->verdict));
+    gbx_sink_print(sink, "%s", gbx_name_brief(&verdict_names, result->verdict));
+    print_some(sink, result->finding_count, "FINDING", "FINDINGS");
+    gbx_sink_print(sink, "\n");
     for (size_t i = 0; i < result->output_count; ++i)
         if (result->outputs[i].is_compared &&
             (report->layout.is_verbose || result->outputs[i].comparison.mismatches > 0))

@@ -418,7 +418,7 @@ static gbx_status print_one(gbx_sink *sink, const gbx_opened_dump *dump, const g
     else
         print_place(sink, dump->reader, entry);
     print_form(sink, entry);
-    if (entry->dtype == GBX_DTYPE_NONE)
+    if (entry->scalar && entry->dtype == GBX_DTYPE_NONE)
         gbx_sink_print(sink, "%s\n", gbx_text_readings(&sink->texts, entry->scalar->bits));
     else if (has_values)
         GBX_TRY(print_values(sink, &values.elements, is_full));

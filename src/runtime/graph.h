@@ -131,8 +131,8 @@ static inline bool gbx_graph_builds_on(gbx_graph *graph) {
 }
 
 /* All checks of the next task; false, with the error, if it is wrong. */
-static inline bool gbx_graph_check_task(gbx_graph *graph, const gbx_task_kernels *kernels,
-                                        const gbx_args *args) {
+static inline __attribute__((always_inline)) bool
+gbx_graph_check_task(gbx_graph *graph, const gbx_task_kernels *kernels, const gbx_args *args) {
     gbx_graph_error error;
     if (gbx_check_kernels(&graph->limits, graph->task_count, kernels, &error) &&
         gbx_check_args(&graph->limits, graph->task_count, kernels, args, &error) &&

@@ -591,6 +591,7 @@ static void results_are_found(void **state) {
     h = (head){.role = 2, .dtype = 1, .ndims = 1, .flags = 1 | 16};
     add_result(&b, h, fields, NULL, pieces, 1);
     add_loss(&b, (head){.stage = 255, .arg_index = 255}, 1, 1);
+    put_u64(&b, 0);
     put_u64(&b, 64);
     finish_journal(&b, &f->d);
     gbx_reader *reader = open_all(&f->d, GBX_INDEX_NOTHING);

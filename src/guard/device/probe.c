@@ -26,6 +26,8 @@ static void before_dispatch(void *context, uint32_t thread, const gbx_sched_task
     guard *g = context;
     if (g->arguments.kept)
         gbx_arguments_check_task(&g->arguments, (gbx_sched_task *)(uintptr_t)task, false);
+    if (g->has_zones)
+        gbx_zones_fetch_task(&g->zones, task);
 }
 
 static void at_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch) {

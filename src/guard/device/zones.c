@@ -487,6 +487,18 @@ static void add_tensor(void *context, uint32_t index, uint32_t role, const gbx_t
         add_zone(c, before);
 }
 
+/* Its own zone, and the one before it where it begins a buffer. */
+static void fetch_zones(void *context, uint32_t index, uint32_t role, const gbx_tensor *tensor) {
+    (void)index, (void)role;
+    const gbx_zones *zones = context;
+    __builtin_prefetch(zone_at(zones, tensor->data));
+    __builtin_prefetch(zone_at(zones, tensor->data - 1));
+}
+
+void gbx_zones_fetch_task(const gbx_zones *zones, const gbx_sched_task *task) {
+    visit_tensors(zones, task, fetch_zones, (void *)(uintptr_t)zones);
+}
+
 void gbx_zones_check_task(gbx_zones *zones, const gbx_sched_task *task) {
     check c = {.zones = zones, .task = task};
     visit_tensors(zones, task, add_tensor, &c);

@@ -57,6 +57,9 @@ bool gbx_zones_add_fixed(gbx_zones *zones, const gbx_guard_buffer *buffers, uint
 /* A buffer that the builder has made; what lay there before is free. Builder's thread. */
 void gbx_zones_add(gbx_zones *zones, const gbx_probe_buffer *buffer);
 
+/* Fetches what gbx_zones_check_task will read of the tables, while the task's kernels run. */
+void gbx_zones_fetch_task(const gbx_zones *zones, const gbx_sched_task *task);
+
 /* Checks the zones of all buffers that a task has arguments in; reports and repairs. */
 void gbx_zones_check_task(gbx_zones *zones, const gbx_sched_task *task);
 

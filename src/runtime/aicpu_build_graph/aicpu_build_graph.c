@@ -44,7 +44,8 @@ static uint32_t kernel_of(const gbx_sched_task *task) {
 
 /* --- what the orchestration calls --- */
 
-static bool check(gbx_graph *graph, const gbx_task_kernels *kernels, const gbx_args *args) {
+static inline __attribute__((always_inline)) bool
+check(gbx_graph *graph, const gbx_task_kernels *kernels, const gbx_args *args) {
     uint64_t id = graph->task_count;
     if (!gbx_graph_check_task(graph, kernels, args))
         return false;

@@ -60,11 +60,10 @@ count_need(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *
 
 /* The guard fills the zone behind it, and poisons it. */
 static void guard_output(gbx_window *window, const gbx_task_kernels *kernels, uint32_t index,
-                         const gbx_tensor *tensor) {
-    gbx_probe_buffer buffer = {.address = tensor->data,
-                               .bytes = tensor->buffer_bytes,
-                               .zone_end =
-                                   tensor->data + new_output_bytes(tensor) + window->zone_bytes,
+                         uint64_t address, uint64_t bytes, uint64_t zone_end) {
+    gbx_probe_buffer buffer = {.address = address,
+                               .bytes = bytes,
+                               .zone_end = zone_end,
                                .place = GBX_PLACE_OUTPUT,
                                .index = index,
                                .owner_task = window->next_id,
@@ -83,11 +82,13 @@ static inline __attribute__((always_inline)) void allocate_outputs(gbx_window *w
         /* Not const: the orchestration passed it in to get the address. */
         uint32_t index = (uint32_t)__builtin_ctz(news);
         gbx_tensor *tensor = (gbx_tensor *)(uintptr_t)args->tensors[index];
-        tensor->data = address;
+        uint64_t first = address;
+        tensor->data = first;
         tensor->buffer_bytes = gbx_tensor_payload_bytes(tensor);
         address += new_output_bytes(tensor) + (is_probed ? window->zone_bytes : 0);
+        /* From registers: what was just stored in parts is slow to read as a whole. */
         if (is_probed && window->zone_bytes)
-            guard_output(window, kernels, index, tensor);
+            guard_output(window, kernels, index, first, tensor->buffer_bytes, address);
     }
 }
 
