@@ -300,16 +300,15 @@ static gbx_status show_dispatches(const command_line *line, gbx_invocation *invo
     gbx_dispatches dispatches;
     gbx_selected selected = {0};
     gbx_texts texts = {0};
-    if (gbx_reader_get_totals(dump->reader)->dispatches == 0) {
+    bool has_any = gbx_reader_get_totals(dump->reader)->dispatches > 0;
+    gbx_status status = gbx_dispatches_list(dump->reader, &dispatches);
+    if (!status && has_any)
+        status = select_dispatches(line, &dispatches, &selected);
+    if (!status && !has_any) {
         invocation->exit_code = GBX_EXIT_DIFFERS;
         gbx_command_say("view", "%s has no dispatches; record them with --dump-args",
                         dump->directory);
-        return NULL;
-    }
-    gbx_status status = gbx_dispatches_list(dump->reader, &dispatches);
-    if (!status)
-        status = select_dispatches(line, &dispatches, &selected);
-    if (!status && selected.count == 0) {
+    } else if (!status && selected.count == 0) {
         invocation->exit_code = GBX_EXIT_DIFFERS;
         gbx_command_say("view", "none of the %s dispatches of %s matches the filters",
                         gbx_text_count(&texts, dispatches.count), dump->directory);

@@ -2,7 +2,9 @@
 # the directory lists the arguments of the run: "numpy" is the dtype that holds the values of one.
 # Inputs and outputs are .npy files of numbers. Exit code 3: one sentence on stderr says what is wrong;
 # any other but 0: the message is Python's own.
-import json, os, runpy, sys, traceback
+import sys
+sys.path[:] = [place for place in sys.path if place]  # no file of the working directory is a module of Python
+import json, os, runpy, traceback
 def stop(sentence):
     sys.stderr.write(sentence)
     sys.stderr.flush()
