@@ -340,6 +340,10 @@ void gbx_dump_session_add_findings(gbx_dump_session *session, const gbx_run_find
     session->finding_count = session->findings ? count : 0;
     if (session->findings)
         memcpy(session->findings, findings, count * sizeof *findings);
+    else if (count)
+        gbx_log_error("dumping to %s: out of memory for %" PRIu32
+                      " findings; they are not in the dump",
+                      session->config.options->directory, count);
 }
 
 /* The collector's thread has ended: nobody else appends. */
