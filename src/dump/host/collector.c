@@ -383,11 +383,14 @@ static void take_counts(gbx_collector *c, const gbx_lane_source *lane) {
         return;
     }
     bool is_used = lane->last_turn > 0 || lane->open_turn > 0;
-    bool are_right = end.counts_check == gbx_dump_check(0, &end.counts, sizeof end.counts);
+    /* The device writes them with the first buffer that it hands over. */
+    bool are_unwritten = lane->last_turn == 0 && is_untouched(&end);
+    bool are_right =
+        are_unwritten || end.counts_check == gbx_dump_check(0, &end.counts, sizeof end.counts);
     if (are_right) {
         lose_unrecorded(c, lane, &end.counts);
         add_counts(c, &end.counts);
-    } else if (is_used || !is_untouched(&end)) {
+    } else {
         lose_unknown(c, lane, GBX_LOSS_CORRUPT);
     }
     if (are_right && end.counts.has_ended == 1)
