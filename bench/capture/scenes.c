@@ -122,7 +122,7 @@ static double median(double *values) {
 /* Also printed, without a goal: what the dump adds to the command, relative to the chip's time. */
 static bool print_statistics(const setting *how) {
     double walls[2][REPEATS], devices[2][REPEATS];
-    static const options levels[2] = {{NULL}, {.level = "--dump-tensor=stats"}};
+    static const options levels[2] = {{.level = NULL}, {.level = "--dump-tensor=stats"}};
     report of = {0};
     if (!run_scene(how, "medium", levels[0], &of)) /* compiles */
         return false;
@@ -150,7 +150,7 @@ static bool print_statistics(const setting *how) {
 
 static bool print_large(const setting *how) {
     report first, plain, full;
-    const options none = {NULL}, dump = {.level = "--dump-tensor"};
+    const options none = {.level = NULL}, dump = {.level = "--dump-tensor"};
     double disk = measure_disk(how);
     if (disk == 0 || !run_scene(how, "large", none, &first) ||
         !run_scene(how, "large", dump, &full) || !run_scene(how, "large", none, &plain))
