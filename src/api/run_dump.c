@@ -107,8 +107,7 @@ gbx_status gbx_run_dump_begin(gbx_runtime_request *request, gbx_run_dump *dump) 
     GBX_TRY(choose_guard(request->config->guard, has_dump, &action));
     if (!action)
         return NULL;
-    bool is_asked = request->config->guard > GBX_GUARD_OFF;
-    GBX_TRY(gbx_guard_session_begin(request->chip->hal, action, is_asked, &dump->guard));
+    GBX_TRY(gbx_guard_session_begin(request->chip->hal, action, &dump->guard));
     dump->listener = (gbx_chip_listener){
         .context = dump,
         .guard_data_base = gbx_guard_session_data_base(dump->guard),

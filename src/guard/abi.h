@@ -44,8 +44,9 @@ static_assert(sizeof(gbx_guard_buffer) == 56, "layout of a guard's buffer");
 
 /* The chip writes `kind` of a record last, then counts it. */
 typedef struct gbx_guard_findings {
-    _Atomic uint64_t count; /* all, kept or not */
-    uint64_t reserved[7];
+    _Atomic uint64_t count;     /* all, kept or not */
+    _Atomic uint64_t unguarded; /* buffers of the chip's own that have no zone */
+    uint64_t reserved[6];
     gbx_run_finding records[GBX_GUARD_FINDINGS];
 } gbx_guard_findings;
 static_assert(offsetof(gbx_guard_findings, records) == 64, "layout of findings");

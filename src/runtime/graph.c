@@ -111,7 +111,19 @@ void gbx_graph_guard(gbx_graph *graph, gbx_probe_buffer *buffer) {
     graph->probe->new_buffer(graph->probe->context, buffer);
 }
 
-/* Zones come out of the spare bytes; without enough of them a buffer has none. */
+/* Without enough spare bytes a buffer has no zones; the guard counts it, and poisons it. */
+static uint64_t take_unguarded(gbx_graph *graph, uint64_t bytes) {
+    gbx_probe_buffer buffer = {.address = gbx_graph_take_storage(graph, bytes),
+                               .bytes = bytes,
+                               .place = GBX_PLACE_DEVICE_MALLOC,
+                               .index = graph->buffer_count,
+                               .owner_task = GBX_NO_TASK,
+                               .owner_func = GBX_NO_KERNEL};
+    if (buffer.address)
+        gbx_graph_guard(graph, &buffer);
+    return buffer.address;
+}
+
 uint64_t gbx_graph_take_buffer(gbx_graph *graph, uint64_t bytes) {
     const uint64_t granule = GBX_PROBE_GRANULE, mask = granule - 1;
     if (!gbx_graph_has_zones(graph))
@@ -121,7 +133,7 @@ uint64_t gbx_graph_take_buffer(gbx_graph *graph, uint64_t bytes) {
     uint64_t first = at == graph->zone_end ? at : (at + mask + granule) & ~mask;
     uint64_t spare = first - at + granule + mask; /* at most, with the zone behind it */
     if (spare > graph->arguments_at - graph->buffers_at)
-        return gbx_graph_take_storage(graph, bytes);
+        return take_unguarded(graph, bytes);
     graph->buffers_at += first - at;
     uint64_t address = gbx_graph_take_storage(graph, bytes);
     if (!address)

@@ -30,7 +30,7 @@ typedef struct gbx_sched_span {
 typedef struct gbx_probe_buffer {
     uint64_t address; /* a multiple of GBX_PROBE_GRANULE, as is zone_end */
     uint64_t bytes;
-    uint64_t zone_end; /* the zone behind it goes up to here */
+    uint64_t zone_end; /* the zone behind it goes up to here; 0: there was no room for one */
     uint32_t place;    /* gbx_run_finding_place */
     uint32_t index;
     uint64_t owner_task; /* GBX_NO_TASK: none */

@@ -70,7 +70,10 @@ static uint64_t progress(void *context) {
 }
 
 static void new_buffer(void *context, const gbx_probe_buffer *buffer) {
-    gbx_zones_add(&((guard *)context)->zones, buffer);
+    guard *g = context;
+    if (!buffer->zone_end)
+        atomic_fetch_add_explicit(&g->channel.shared->unguarded, 1, memory_order_relaxed);
+    gbx_zones_add(&g->zones, buffer);
 }
 
 /* Times of dispatches are not needed. */

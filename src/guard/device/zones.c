@@ -175,6 +175,10 @@ static void give_up_all(gbx_zones *zones, uint64_t first, uint64_t end) {
 }
 
 void gbx_zones_add(gbx_zones *zones, const gbx_probe_buffer *buffer) {
+    if (!buffer->zone_end) {
+        poison(zones, buffer->address, buffer->address + buffer->bytes, buffer->number);
+        return;
+    }
     give_up_all(zones, buffer->address, buffer->zone_end);
     gbx_zone_range *range = &zones->ranges[buffer->place == GBX_PLACE_OUTPUT];
     uint64_t first = granule_of(zones, buffer->address);

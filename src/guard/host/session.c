@@ -23,9 +23,9 @@ typedef struct named {
 struct gbx_guard_session {
     gbx_hal *hal;
     gbx_guard_action action;
-    bool is_asked;
-    uint64_t address; /* of the setup */
-    uint64_t list;    /* of the buffers; 0: none */
+    uint64_t unguarded; /* buffers of the host without a zone */
+    uint64_t address;   /* of the setup */
+    uint64_t list;      /* of the buffers; 0: none */
     gbx_tensor tensors[GBX_MAX_RUN_TENSORS];
     uint32_t tensor_count;
     named *names;
@@ -58,7 +58,7 @@ static gbx_status write_setup(gbx_guard_session *session, uint32_t buffer_count)
     return status;
 }
 
-gbx_status gbx_guard_session_begin(gbx_hal *hal, gbx_guard_action action, bool is_asked,
+gbx_status gbx_guard_session_begin(gbx_hal *hal, gbx_guard_action action,
                                    gbx_guard_session **out_session) {
     *out_session = NULL;
     gbx_guard_session *session = calloc(1, sizeof *session);
@@ -66,7 +66,6 @@ gbx_status gbx_guard_session_begin(gbx_hal *hal, gbx_guard_action action, bool i
         return gbx_fail_memory("guarding a run");
     session->hal = hal;
     session->action = action;
-    session->is_asked = is_asked;
     gbx_status status = take(session, sizeof(gbx_guard_setup), &session->address);
     if (status) {
         free(session);
@@ -216,11 +215,7 @@ gbx_status gbx_guard_session_prepare(gbx_guard_session *session) {
         status = copy_list(session, &list);
     if (!status)
         status = write_setup(session, (uint32_t)list.count);
-    if (!status && list.unguarded && session->is_asked)
-        gbx_log_warning("guarding the run: %" PRIu64
-                        " buffers have no zones, because global memory has no room for them; open "
-                        "the chip with more (--gm)",
-                        list.unguarded);
+    session->unguarded = list.unguarded;
     free(list.buffers);
     free(list.numbers);
     return status;
@@ -254,6 +249,16 @@ static bool is_sound(const gbx_run_finding *f) {
     return true;
 }
 
+/* `of_chip`: what the chip counted, which a kernel may have overwritten. */
+static void warn_of_unguarded(const gbx_guard_session *session, uint64_t of_chip) {
+    uint64_t count = session->unguarded + (of_chip < EXACT_LIMIT ? of_chip : 0);
+    if (count)
+        gbx_log_warning("guarding the run: %" PRIu64
+                        " buffers have no zones, because there was no room for them; writes past "
+                        "them were not looked for",
+                        count);
+}
+
 gbx_status gbx_guard_session_read(gbx_guard_session *session, gbx_guard_result *out_result) {
     gbx_hal *hal = session->hal;
     *out_result = (gbx_guard_result){0};
@@ -263,13 +268,13 @@ gbx_status gbx_guard_session_read(gbx_guard_session *session, gbx_guard_result *
     gbx_status status = hal->ops->copy_out(
         hal, read, session->address + offsetof(gbx_guard_setup, findings), sizeof *read);
     uint32_t unreadable = 0;
-    for (uint32_t i = 0; !status && i < GBX_GUARD_FINDINGS && read->records[i].kind; ++i) {
-        if (is_sound(&read->records[i]))
+    uint64_t count = status ? 0 : read->count;
+    for (uint32_t i = 0; !status && i < GBX_GUARD_FINDINGS; ++i) {
+        if (read->records[i].kind && is_sound(&read->records[i]))
             out_result->findings[out_result->kept++] = read->records[i];
         else
-            ++unreadable;
+            unreadable += read->records[i].kind || i < count;
     }
-    uint64_t count = status ? 0 : read->count;
     if (count < out_result->kept || count >= EXACT_LIMIT)
         count = out_result->kept + unreadable;
     out_result->count = count;
@@ -281,6 +286,8 @@ gbx_status gbx_guard_session_read(gbx_guard_session *session, gbx_guard_result *
         gbx_log_warning("guarding the run: %" PRIu32
                         " findings cannot be read, because a kernel has overwritten them",
                         unreadable);
+    if (!status)
+        warn_of_unguarded(session, read->unguarded);
     free(read);
     return status;
 }

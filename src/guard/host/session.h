@@ -14,10 +14,9 @@
 
 typedef struct gbx_guard_session gbx_guard_session;
 
-/* `hal` is borrowed. `is_asked`: buffers that cannot be guarded are worth a warning. Fails when the
- * chip has no room. */
+/* `hal` is borrowed. Fails when the chip has no room. */
 GBX_MUST_USE gbx_status gbx_guard_session_begin(gbx_hal *hal, gbx_guard_action action,
-                                                bool is_asked, gbx_guard_session **out_session);
+                                                gbx_guard_session **out_session);
 
 /* For the launch. */
 uint64_t gbx_guard_session_data_base(const gbx_guard_session *session);
@@ -38,7 +37,8 @@ typedef struct gbx_guard_result {
     gbx_run_finding findings[GBX_GUARD_FINDINGS];
 } gbx_guard_result;
 
-/* After the run, however it ended: reads and checks the findings. */
+/* After the run, however it ended: reads and checks the findings; warns of buffers that were not
+ * guarded. */
 GBX_MUST_USE gbx_status gbx_guard_session_read(gbx_guard_session *session,
                                                gbx_guard_result *out_result);
 
