@@ -10,7 +10,7 @@
 #include "sched/finding.h"
 #include "sched/probe.h"
 
-enum { GBX_HISTORY_ENTRIES = 4096, GBX_HISTORY_CORES = 128 };
+enum { GBX_HISTORY_ENTRIES = 4096, GBX_HISTORY_CORES = 128, GBX_HISTORY_THREADS = 8 };
 
 /* --- history.c --- */
 
@@ -21,12 +21,18 @@ typedef struct gbx_history_entry {
     _Atomic uint32_t func_id;
 } gbx_history_entry;
 
-/* What a core runs; `task` is GBX_NO_TASK where it runs nothing. */
+/* What a core runs, until the whole task is complete; `task` is GBX_NO_TASK where it runs nothing.
+ */
 typedef struct gbx_history_core {
     _Alignas(64) _Atomic uint64_t task;
     _Atomic uint32_t func_id;
     _Atomic(const gbx_sched_task *) what;
 } gbx_history_core;
+
+/* The core whose dispatch an AICPU thread has ended last. */
+typedef struct gbx_history_thread {
+    _Alignas(64) uint32_t core;
+} gbx_history_thread;
 
 /*
  * The dispatches that ended last, in order, and those that run: what may have written since a
@@ -34,13 +40,27 @@ typedef struct gbx_history_core {
  */
 typedef struct gbx_history {
     _Alignas(64) _Atomic uint64_t ended;
+    _Atomic uint32_t holders; /* threads that look at tasks that run now */
     gbx_history_entry entries[GBX_HISTORY_ENTRIES];
     gbx_history_core cores[GBX_HISTORY_CORES];
+    gbx_history_thread threads[GBX_HISTORY_THREADS];
 } gbx_history;
 
 void gbx_history_init(gbx_history *history);
 void gbx_history_start(gbx_history *history, const gbx_sched_dispatch *dispatch);
-void gbx_history_end(gbx_history *history, const gbx_sched_dispatch *dispatch);
+void gbx_history_end(gbx_history *history, uint32_t thread, const gbx_sched_dispatch *dispatch);
+
+/* When all of it has been checked: it no longer counts as running. By the thread that ended its
+ * last dispatch. */
+void gbx_history_complete(gbx_history *history, uint32_t thread, const gbx_sched_task *task);
+
+/* Between these the tasks that run stay in memory: those that complete wait. */
+void gbx_history_hold(gbx_history *history);
+void gbx_history_let_go(gbx_history *history);
+
+/* The task that a core runs, its number and kernel; NULL: none. Between those two. */
+const gbx_sched_task *gbx_history_running(gbx_history *history, uint32_t core, uint64_t *out_id,
+                                          uint32_t *out_func);
 
 static inline uint64_t gbx_history_moment(gbx_history *history) {
     return atomic_load_explicit(&history->ended, memory_order_acquire);

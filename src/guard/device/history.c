@@ -1,5 +1,6 @@
 #include "guard/device/guard.h"
 
+#include <sched.h>
 #include <string.h>
 
 void gbx_history_init(gbx_history *history) {
@@ -9,24 +10,61 @@ void gbx_history_init(gbx_history *history) {
 
 void gbx_history_start(gbx_history *history, const gbx_sched_dispatch *dispatch) {
     gbx_history_core *core = &history->cores[dispatch->core_id % GBX_HISTORY_CORES];
-    atomic_store_explicit(&core->func_id, dispatch->func_id, memory_order_relaxed);
-    atomic_store_explicit(&core->what, dispatch->task, memory_order_relaxed);
-    /* Pairs with the acquire in add_running: the rest is filled in. */
+    /* Another block of a task that is not complete may still stand here: see gbx_history_running.
+     */
+    atomic_store_explicit(&core->task, GBX_NO_TASK, memory_order_relaxed);
+    atomic_store_explicit(&core->func_id, dispatch->func_id, memory_order_release);
+    atomic_store_explicit(&core->what, dispatch->task, memory_order_release);
+    /* Pairs with the acquire in gbx_history_running: the rest is filled in. */
     atomic_store_explicit(&core->task, dispatch->task->id, memory_order_release);
 }
 
-/* The entry first, then the core: a task that ends meanwhile is seen in at least one of them. */
-void gbx_history_end(gbx_history *history, const gbx_sched_dispatch *dispatch) {
+void gbx_history_end(gbx_history *history, uint32_t thread, const gbx_sched_dispatch *dispatch) {
     uint64_t number = atomic_fetch_add_explicit(&history->ended, 1, memory_order_acq_rel);
     gbx_history_entry *entry = &history->entries[number % GBX_HISTORY_ENTRIES];
-    gbx_history_core *core = &history->cores[dispatch->core_id % GBX_HISTORY_CORES];
     atomic_store_explicit(&entry->stamp, 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&entry->task, dispatch->task->id, memory_order_relaxed);
     atomic_store_explicit(&entry->func_id, dispatch->func_id, memory_order_relaxed);
     /* Pairs with the acquire in add_ended: the entry is filled in. */
     atomic_store_explicit(&entry->stamp, number + 1, memory_order_release);
-    atomic_store_explicit(&core->task, GBX_NO_TASK, memory_order_release);
+    history->threads[thread % GBX_HISTORY_THREADS].core = dispatch->core_id % GBX_HISTORY_CORES;
+}
+
+void gbx_history_complete(gbx_history *history, uint32_t thread, const gbx_sched_task *task) {
+    uint32_t last = history->threads[thread % GBX_HISTORY_THREADS].core;
+    if (task->class_of != GBX_CLASS_GANG) {
+        atomic_store_explicit(&history->cores[last].task, GBX_NO_TASK, memory_order_seq_cst);
+    } else {
+        for (uint32_t i = 0; i < GBX_HISTORY_CORES; ++i) {
+            uint64_t id = task->id; /* the core may run another task by now */
+            atomic_compare_exchange_strong_explicit(&history->cores[i].task, &id, GBX_NO_TASK,
+                                                    memory_order_seq_cst, memory_order_seq_cst);
+        }
+    }
+    /* Either a holder sees that the task is complete, or this sees the holder. */
+    while (atomic_load_explicit(&history->holders, memory_order_seq_cst) != 0)
+        sched_yield();
+}
+
+void gbx_history_hold(gbx_history *history) {
+    atomic_fetch_add_explicit(&history->holders, 1, memory_order_seq_cst);
+}
+
+void gbx_history_let_go(gbx_history *history) {
+    /* Pairs with the load in gbx_history_complete: all looks are over. */
+    atomic_fetch_sub_explicit(&history->holders, 1, memory_order_release);
+}
+
+const gbx_sched_task *gbx_history_running(gbx_history *history, uint32_t core, uint64_t *out_id,
+                                          uint32_t *out_func) {
+    gbx_history_core *at = &history->cores[core];
+    *out_id = atomic_load_explicit(&at->task, memory_order_seq_cst);
+    *out_func = atomic_load_explicit(&at->func_id, memory_order_acquire);
+    const gbx_sched_task *task = atomic_load_explicit(&at->what, memory_order_acquire);
+    /* Whoever writes those has taken the number away before. */
+    bool is_same = atomic_load_explicit(&at->task, memory_order_relaxed) == *out_id;
+    return *out_id != GBX_NO_TASK && is_same ? task : NULL;
 }
 
 static void add(gbx_run_finding *finding, uint64_t task, uint32_t func_id) {
@@ -61,10 +99,10 @@ static void add_ended(gbx_history *history, uint64_t moment, uint64_t now,
 
 static void add_running(gbx_history *history, gbx_run_finding *finding) {
     for (uint32_t i = 0; i < GBX_HISTORY_CORES; ++i) {
-        gbx_history_core *core = &history->cores[i];
-        uint64_t task = atomic_load_explicit(&core->task, memory_order_acquire);
-        if (task != GBX_NO_TASK)
-            add(finding, task, atomic_load_explicit(&core->func_id, memory_order_relaxed));
+        uint64_t id;
+        uint32_t func_id;
+        if (gbx_history_running(history, i, &id, &func_id))
+            add(finding, id, func_id);
     }
 }
 

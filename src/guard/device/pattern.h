@@ -28,8 +28,10 @@ static inline void gbx_pattern_line(uint64_t address, gbx_pattern_pair out_pairs
         out_pairs[i] = keys[i] ^ mixed;
 }
 
-/* Both take any range of bytes. */
+/* Any range of bytes. */
 void gbx_pattern_write(uint64_t first, uint64_t end);
+
+/* Up to the end of a line. */
 bool gbx_pattern_is_whole(uint64_t first, uint64_t end);
 
 /* Where [first, end) differs from the pattern; false where it does not. */

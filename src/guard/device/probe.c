@@ -37,18 +37,17 @@ static void at_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch
 
 static void after_dispatch(void *context, uint32_t thread, const gbx_sched_dispatch *dispatch,
                            gbx_sched_span span) {
-    (void)thread;
     if (span.end_ticks != 0) /* else its kernel has not returned */
-        gbx_history_end(&((guard *)context)->history, dispatch);
+        gbx_history_end(&((guard *)context)->history, thread, dispatch);
 }
 
 static void after_completion(void *context, uint32_t thread, const gbx_sched_task *task) {
-    (void)thread;
     guard *g = context;
     if (g->arguments.kept)
         gbx_arguments_check_task(&g->arguments, (gbx_sched_task *)(uintptr_t)task, true);
     if (g->has_zones)
         gbx_zones_check_task(&g->zones, task);
+    gbx_history_complete(&g->history, thread, task);
 }
 
 static void end_of_thread(void *context, uint32_t thread) {

@@ -28,7 +28,7 @@ void gbx_zones_init(gbx_zones *zones, void *memory, const gbx_probe_request *req
     zones->granule_count = granules;
     zones->zones = (gbx_zone *)at;
     at += table_bytes(granules, sizeof(gbx_zone));
-    zones->owners = (uint32_t *)at;
+    zones->owners = (_Atomic uint32_t *)at;
     at += table_bytes(granules, sizeof(uint32_t));
     zones->fixed = (uint32_t *)at;
     zones->history = history;
@@ -40,12 +40,20 @@ static uint64_t granule_of(const gbx_zones *zones, uint64_t address) {
     return (address - zones->gm_base) / GRANULE;
 }
 
+static uint32_t owner_of(const gbx_zones *zones, uint64_t granule) {
+    return atomic_load_explicit(&zones->owners[granule], memory_order_relaxed);
+}
+
 /* The zone of the buffer that owns an address, as data or as zone; NULL where none does. */
 static gbx_zone *zone_at(const gbx_zones *zones, uint64_t address) {
     if (address < zones->gm_base || granule_of(zones, address) >= zones->granule_count)
         return NULL;
-    uint32_t owner = zones->owners[granule_of(zones, address)];
+    uint32_t owner = owner_of(zones, granule_of(zones, address));
     return owner ? &zones->zones[owner - 1] : NULL;
+}
+
+static uint64_t address_of(const gbx_zone *zone) {
+    return atomic_load_explicit(&zone->address, memory_order_relaxed);
 }
 
 static void count_work(gbx_zones *zones) {
@@ -85,7 +93,7 @@ static void set_zone(gbx_zones *zones, const gbx_probe_buffer *buffer) {
     zone->index = buffer->index;
     zone->owner_func = buffer->owner_func;
     zone->owner_task = buffer->owner_task;
-    zone->address = buffer->address;
+    atomic_store_explicit(&zone->address, buffer->address, memory_order_relaxed);
     zone->bytes = buffer->bytes;
     atomic_store_explicit(&zone->clean, gbx_history_moment(zones->history), memory_order_relaxed);
     atomic_store_explicit(&zone->first, first, memory_order_relaxed);
@@ -94,7 +102,7 @@ static void set_zone(gbx_zones *zones, const gbx_probe_buffer *buffer) {
     release(zone);
     uint64_t end = granule_of(zones, buffer->zone_end);
     for (uint64_t g = granule; g < end; ++g)
-        zones->owners[g] = (uint32_t)granule + 1;
+        atomic_store_explicit(&zones->owners[g], (uint32_t)granule + 1, memory_order_relaxed);
 }
 
 static bool is_sound(const gbx_zones *zones, const gbx_guard_buffer *buffer, uint64_t after) {
@@ -156,7 +164,7 @@ static void give_up(gbx_zone *zone, uint64_t first, uint64_t end) {
     bool is_inside = zone_end == 0 || (start < end && zone_end > first);
     atomic_store_explicit(&zone->first, is_inside ? zone_end : start, memory_order_relaxed);
     if (!is_inside) {
-        zone->address = start;
+        atomic_store_explicit(&zone->address, start, memory_order_relaxed);
         zone->bytes = 0;
         zone->place = GBX_PLACE_OWN;
     }
@@ -166,7 +174,7 @@ static void give_up(gbx_zone *zone, uint64_t first, uint64_t end) {
 static void give_up_all(gbx_zones *zones, uint64_t first, uint64_t end) {
     uint32_t last = 0;
     for (uint64_t g = granule_of(zones, first); g < granule_of(zones, end); ++g) {
-        uint32_t owner = zones->owners[g];
+        uint32_t owner = owner_of(zones, g);
         if (owner == 0 || owner == last)
             continue;
         last = owner;
@@ -193,12 +201,32 @@ void gbx_zones_add(gbx_zones *zones, const gbx_probe_buffer *buffer) {
 
 /* --- who did it --- */
 
+/* A buffer as it was at one moment. */
+typedef struct victim {
+    uint32_t place;
+    uint32_t index;
+    uint32_t owner_func;
+    uint64_t owner_task;
+    uint64_t address;
+    uint64_t bytes;
+} victim;
+
+/* With the claim. */
+static victim victim_of(const gbx_zone *zone) {
+    return (victim){.place = zone->place,
+                    .index = zone->index,
+                    .owner_func = zone->owner_func,
+                    .owner_task = zone->owner_task,
+                    .address = address_of(zone),
+                    .bytes = zone->bytes};
+}
+
 /* The argument of a task that reaches up to `edge` from below, or starts there; those that the task
  * writes come first. */
 typedef struct neighbour {
-    const gbx_zone *victim;
-    bool is_behind;    /* the damage lies behind the victim */
-    uint32_t touching; /* an argument in the victim; GBX_FINDING_NO_ARGUMENT: none */
+    const victim *buffer;
+    bool is_behind;    /* the damage lies behind the buffer */
+    uint32_t touching; /* an argument in it; GBX_FINDING_NO_ARGUMENT: none */
     uint32_t adjacent; /* one that reaches the damaged edge */
     bool is_written;   /* the task writes it */
 } neighbour;
@@ -206,7 +234,7 @@ typedef struct neighbour {
 static void look_at_argument(neighbour *n, uint32_t index, uint32_t role,
                              const gbx_tensor *tensor) {
     int64_t first, end;
-    uint64_t low = n->victim->address, high = low + n->victim->bytes;
+    uint64_t low = n->buffer->address, high = low + n->buffer->bytes;
     if (!gbx_tensor_is_valid(tensor, &first, &end) || first == end)
         return;
     uint64_t from = tensor->data + (uint64_t)first, to = tensor->data + (uint64_t)end;
@@ -254,8 +282,8 @@ static void visit_neighbour(void *context, uint32_t index, uint32_t role,
 }
 
 static neighbour neighbour_of(const gbx_zones *zones, const gbx_sched_task *task,
-                              const gbx_zone *victim, bool is_behind) {
-    neighbour n = {.victim = victim,
+                              const victim *buffer, bool is_behind) {
+    neighbour n = {.buffer = buffer,
                    .is_behind = is_behind,
                    .touching = GBX_FINDING_NO_ARGUMENT,
                    .adjacent = GBX_FINDING_NO_ARGUMENT};
@@ -280,27 +308,25 @@ static uint32_t first_kernel(const gbx_sched_task *task) {
 
 /*
  * The finder and the tasks that run now are looked at: of all others, none that has an argument in
- * the victim has ended since the zone was whole, because the end of such a task checks the zone.
- * Puts them first among the candidates, and returns how many have an argument at the damaged edge.
+ * the buffer has completed since the zone was whole, because it checks the zone before. Puts them
+ * first among the candidates, and returns how many have an argument at the damaged edge.
  */
-static uint32_t add_neighbours(gbx_zones *zones, const gbx_sched_task *finder,
-                               const gbx_zone *victim, bool is_behind, gbx_run_finding *finding) {
+static uint32_t add_neighbours(gbx_zones *zones, const gbx_sched_task *finder, const victim *buffer,
+                               bool is_behind, gbx_run_finding *finding) {
     uint32_t adjacent = 0;
     if (finder) {
-        neighbour n = neighbour_of(zones, finder, victim, is_behind);
+        neighbour n = neighbour_of(zones, finder, buffer, is_behind);
         adjacent += n.adjacent != GBX_FINDING_NO_ARGUMENT;
         put_first(finding, finder->id, first_kernel(finder), adjacent ? n.adjacent : n.touching);
     }
     for (uint32_t i = 0; i < GBX_HISTORY_CORES; ++i) {
-        gbx_history_core *core = &zones->history->cores[i];
-        uint64_t id = atomic_load_explicit(&core->task, memory_order_acquire);
-        const gbx_sched_task *task = atomic_load_explicit(&core->what, memory_order_relaxed);
-        if (id == GBX_NO_TASK || (finder && id == finder->id))
+        uint64_t id;
+        uint32_t func_id;
+        const gbx_sched_task *task = gbx_history_running(zones->history, i, &id, &func_id);
+        if (!task || (finder && id == finder->id))
             continue;
-        neighbour n = neighbour_of(zones, task, victim, is_behind);
-        /* It may have ended meanwhile, and its memory be that of another task. */
-        bool is_same = atomic_load_explicit(&core->task, memory_order_acquire) == id;
-        if (!is_same || n.adjacent == GBX_FINDING_NO_ARGUMENT)
+        neighbour n = neighbour_of(zones, task, buffer, is_behind);
+        if (n.adjacent == GBX_FINDING_NO_ARGUMENT)
             continue;
         bool is_known = false;
         for (uint32_t c = 0; c < finding->candidate_count; ++c)
@@ -308,8 +334,7 @@ static uint32_t add_neighbours(gbx_zones *zones, const gbx_sched_task *finder,
         if (is_known)
             continue; /* another block of it */
         ++adjacent;
-        put_first(finding, id, atomic_load_explicit(&core->func_id, memory_order_relaxed),
-                  n.adjacent);
+        put_first(finding, id, func_id, n.adjacent);
     }
     return adjacent;
 }
@@ -321,7 +346,7 @@ enum { NEAR_BYTES = 8 };
 
 /* Damage in one zone, or in several that one write has passed over. */
 typedef struct breach {
-    gbx_zone left;  /* as it was: the buffer before the first zone */
+    victim left;    /* the buffer before the first zone */
     uint64_t first; /* of the first zone */
     uint64_t end;   /* of the last */
     uint64_t moment;
@@ -336,40 +361,51 @@ static bool reaches_end(const breach *b) {
     return b->end - b->damage.end < NEAR_BYTES;
 }
 
-static gbx_run_finding describe(const breach *b, const gbx_zone *victim, bool is_behind,
+static gbx_run_finding describe(const breach *b, const victim *buffer, bool is_behind,
                                 const gbx_sched_task *finder) {
     bool is_near = is_behind ? reaches_start(b) : reaches_end(b);
     return (gbx_run_finding){.kind = !is_near    ? GBX_RUN_FINDING_STRAY
                                      : is_behind ? GBX_RUN_FINDING_OVERRUN
                                                  : GBX_RUN_FINDING_UNDERRUN,
-                             .place = victim->place,
+                             .place = buffer->place,
                              .finder = finder ? finder->id : GBX_NO_TASK,
-                             .address = victim->address,
-                             .bytes = victim->bytes,
-                             .first = (int64_t)(b->damage.first - victim->address),
+                             .address = buffer->address,
+                             .bytes = buffer->bytes,
+                             .first = (int64_t)(b->damage.first - buffer->address),
                              .span = b->damage.end - b->damage.first,
                              .changed = b->damage.bytes,
-                             .index = victim->index,
-                             .owner_func = victim->owner_func,
-                             .owner_task = victim->owner_task};
+                             .index = buffer->index,
+                             .owner_func = buffer->owner_func,
+                             .owner_task = buffer->owner_task};
+}
+
+/* The buffer that begins at an address; false where none does. */
+static bool find_buffer(gbx_zones *zones, uint64_t address, victim *out) {
+    gbx_zone *zone = zone_at(zones, address);
+    if (!zone)
+        return false;
+    claim(zone);
+    *out = victim_of(zone);
+    release(zone);
+    return out->address == address;
 }
 
 /* Damage from edge to edge may come from both sides: then tasks next to either may have done it. */
 static void report(gbx_zones *zones, const breach *b, const gbx_sched_task *finder) {
-    const gbx_zone *next = zone_at(zones, b->end);
+    victim next;
     bool has_left = b->left.place != GBX_PLACE_OWN || b->left.bytes > 0;
-    bool has_right = next && next->address == b->end;
+    bool has_right = find_buffer(zones, b->end, &next);
     uint64_t before = b->damage.first - b->first, behind = b->end - b->damage.end;
     bool is_behind =
         has_left && (reaches_start(b) || !has_right || (!reaches_end(b) && before <= behind));
     if (!has_left && !has_right)
         is_behind = true;
-    const gbx_zone *victim = is_behind ? &b->left : next;
-    gbx_run_finding finding = describe(b, victim, is_behind, finder);
-    uint32_t adjacent = add_neighbours(zones, finder, victim, is_behind, &finding);
+    const victim *buffer = is_behind ? &b->left : &next;
+    gbx_run_finding finding = describe(b, buffer, is_behind, finder);
+    uint32_t adjacent = add_neighbours(zones, finder, buffer, is_behind, &finding);
     if (is_behind && reaches_start(b) && reaches_end(b) && has_right) {
-        gbx_run_finding other = describe(b, next, false, finder);
-        uint32_t others = add_neighbours(zones, finder, next, false, &other);
+        gbx_run_finding other = describe(b, &next, false, finder);
+        uint32_t others = add_neighbours(zones, finder, &next, false, &other);
         if (adjacent == 0 && others > 0)
             finding = other;
         adjacent += others;
@@ -392,12 +428,7 @@ static bool repair(gbx_zones *zones, gbx_zone *zone, breach *out) {
     if (is_broken) {
         gbx_pattern_write(out->first, out->end);
         atomic_store_explicit(&zone->clean, now, memory_order_relaxed);
-        out->left.place = zone->place;
-        out->left.index = zone->index;
-        out->left.owner_func = zone->owner_func;
-        out->left.owner_task = zone->owner_task;
-        out->left.address = zone->address;
-        out->left.bytes = zone->bytes;
+        out->left = victim_of(zone);
     }
     release(zone);
     return is_broken;
@@ -414,8 +445,7 @@ static void join(breach *b, const breach *more) {
 
 /* A long write passes over whole zones: they are one breach, so that only tasks next to its ends
  * are suspected, and not those whose buffers it has passed over. */
-static __attribute__((noinline, cold)) void repair_all(gbx_zones *zones, gbx_zone *zone,
-                                                       const gbx_sched_task *finder) {
+static void repair_and_report(gbx_zones *zones, gbx_zone *zone, const gbx_sched_task *finder) {
     breach all, more;
     if (!repair(zones, zone, &all))
         return;
@@ -432,7 +462,7 @@ static __attribute__((noinline, cold)) void repair_all(gbx_zones *zones, gbx_zon
     }
     while (reaches_end(&all)) {
         zone = zone_at(zones, all.end);
-        if (!zone || zone->address != all.end || !repair(zones, zone, &more))
+        if (!zone || address_of(zone) != all.end || !repair(zones, zone, &more))
             break;
         if (!reaches_start(&more) || more.left.address != all.end) {
             report(zones, &more, finder);
@@ -441,6 +471,14 @@ static __attribute__((noinline, cold)) void repair_all(gbx_zones *zones, gbx_zon
         join(&all, &more);
     }
     report(zones, &all, finder);
+}
+
+/* Who did it must not complete, with a zone that is whole again, before it has been looked at. */
+static __attribute__((noinline, cold)) void repair_all(gbx_zones *zones, gbx_zone *zone,
+                                                       const gbx_sched_task *finder) {
+    gbx_history_hold(zones->history);
+    repair_and_report(zones, zone, finder);
+    gbx_history_let_go(zones->history);
 }
 
 static void check_zone(gbx_zones *zones, gbx_zone *zone, const gbx_sched_task *finder) {
@@ -486,7 +524,7 @@ static void add_tensor(void *context, uint32_t index, uint32_t role, const gbx_t
     if (!zone)
         return;
     add_zone(c, zone);
-    gbx_zone *before = zone_at(c->zones, zone->address - 1);
+    gbx_zone *before = zone_at(c->zones, address_of(zone) - 1);
     if (before)
         add_zone(c, before);
 }
@@ -518,7 +556,7 @@ void gbx_zones_check_all(gbx_zones *zones) {
     for (uint32_t r = 0; r < 2; ++r) {
         uint32_t last = 0;
         for (uint64_t g = zones->ranges[r].first; g < zones->ranges[r].end; ++g) {
-            uint32_t owner = zones->owners[g];
+            uint32_t owner = owner_of(zones, g);
             if (owner == 0 || owner == last)
                 continue;
             last = owner;

@@ -14,11 +14,12 @@ typedef struct gbx_zone {
     _Atomic uint64_t end;
     _Atomic uint64_t clean;      /* moment at which it was last known to be whole */
     _Atomic uint32_t is_claimed; /* by the thread that repairs it or gives its memory away */
+    /* The buffer, for those who hold the claim. */
     uint32_t place;
     uint32_t index;
     uint32_t owner_func;
     uint64_t owner_task;
-    uint64_t address; /* of the buffer */
+    _Atomic uint64_t address; /* everybody reads it */
     uint64_t bytes;
 } gbx_zone;
 static_assert(sizeof(gbx_zone) == 64, "a zone is one cache line");
@@ -32,7 +33,9 @@ typedef struct gbx_zone_range {
 typedef struct gbx_zones {
     uint64_t gm_base;
     uint64_t granule_count;
-    uint32_t *owners; /* of each granule: 1 + the first granule of its buffer; 0: none */
+    /* Of each granule: 1 + the first granule of its buffer; 0: none. The builder writes them while
+     * others look up neighbours of what they check. */
+    _Atomic uint32_t *owners;
     gbx_zone *zones;
     uint32_t *fixed; /* first granules of the host's buffers, and of those before them */
     uint32_t fixed_count;
