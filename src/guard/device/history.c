@@ -31,7 +31,15 @@ void gbx_history_end(gbx_history *history, uint32_t thread, const gbx_sched_disp
     history->threads[thread % GBX_HISTORY_THREADS].core = dispatch->core_id % GBX_HISTORY_CORES;
 }
 
+static void await_holders(gbx_history *history) {
+    while (atomic_load_explicit(&history->holders, memory_order_seq_cst) != 0)
+        sched_yield();
+}
+
 void gbx_history_complete(gbx_history *history, uint32_t thread, const gbx_sched_task *task) {
+    /* Who has repaired a zone that this task broke, before the task looked at it, still looks for
+     * the task. */
+    await_holders(history);
     uint32_t last = history->threads[thread % GBX_HISTORY_THREADS].core;
     if (task->class_of != GBX_CLASS_GANG) {
         atomic_store_explicit(&history->cores[last].task, GBX_NO_TASK, memory_order_seq_cst);
@@ -42,9 +50,8 @@ void gbx_history_complete(gbx_history *history, uint32_t thread, const gbx_sched
                                                     memory_order_seq_cst, memory_order_seq_cst);
         }
     }
-    /* Either a holder sees that the task is complete, or this sees the holder. */
-    while (atomic_load_explicit(&history->holders, memory_order_seq_cst) != 0)
-        sched_yield();
+    /* A later holder does not see the task any more, or this sees the holder. */
+    await_holders(history);
 }
 
 void gbx_history_hold(gbx_history *history) {
@@ -107,10 +114,11 @@ static void add_running(gbx_history *history, gbx_run_finding *finding) {
 }
 
 void gbx_history_add_candidates(gbx_history *history, uint64_t moment, gbx_run_finding *finding) {
-    uint64_t now = gbx_history_moment(history);
     if (finding->candidate_total < finding->candidate_count)
         finding->candidate_total = finding->candidate_count;
     add_running(history, finding);
+    /* After the look at what runs: what has ended meanwhile is in the history. */
+    uint64_t now = gbx_history_moment(history);
     if (moment <= now)
         add_ended(history, moment, now, finding);
 }

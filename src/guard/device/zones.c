@@ -87,6 +87,8 @@ static void set_zone(gbx_zones *zones, const gbx_probe_buffer *buffer) {
     uint64_t granule = granule_of(zones, buffer->address);
     gbx_zone *zone = &zones->zones[granule];
     uint64_t first = buffer->address + buffer->bytes;
+    /* Before the pattern: who writes over it ends later. */
+    uint64_t moment = gbx_history_moment(zones->history);
     gbx_pattern_write(first, buffer->zone_end);
     claim(zone);
     zone->place = buffer->place;
@@ -95,7 +97,7 @@ static void set_zone(gbx_zones *zones, const gbx_probe_buffer *buffer) {
     zone->owner_task = buffer->owner_task;
     atomic_store_explicit(&zone->address, buffer->address, memory_order_relaxed);
     zone->bytes = buffer->bytes;
-    atomic_store_explicit(&zone->clean, gbx_history_moment(zones->history), memory_order_relaxed);
+    atomic_store_explicit(&zone->clean, moment, memory_order_relaxed);
     atomic_store_explicit(&zone->first, first, memory_order_relaxed);
     /* Pairs with the acquire in check_zone: the pattern is written. */
     atomic_store_explicit(&zone->end, buffer->zone_end, memory_order_release);
