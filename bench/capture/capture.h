@@ -102,6 +102,9 @@ bool print_guard(const setting *how, uint32_t rounds);
 
 /* --- tables.c: false when something failed or was wrong --- */
 
+/* Sorts them. */
+double median(double *values, uint32_t count);
+
 bool print_tensor_table(const setting *how, uint32_t repeats);
 bool print_holding_table(const setting *how);
 bool print_record_table(const setting *how);

@@ -142,7 +142,7 @@ static bool print_results(const arguments *a) {
 }
 
 static bool print_guard_part(const arguments *a) {
-    return print_guard(&a->how, a->is_quick ? 7 : 21);
+    return print_guard(&a->how, a->is_quick ? 7 : 31);
 }
 
 static bool print_scene_part(const arguments *a) {

@@ -109,16 +109,6 @@ static bool run_scene(const setting *how, const char *name, options with, report
     return is_right;
 }
 
-static int compare(const void *a, const void *b) {
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-static double median(double *values) {
-    qsort(values, REPEATS, sizeof *values, compare);
-    return values[REPEATS / 2];
-}
-
 /* Also printed, without a goal: what the dump adds to the command, relative to the chip's time. */
 static bool print_statistics(const setting *how) {
     double walls[2][REPEATS], devices[2][REPEATS];
@@ -133,8 +123,8 @@ static bool print_statistics(const setting *how) {
             walls[l][i] = of.wall_s;
             devices[l][i] = of.device_s;
         }
-    double wall[2] = {median(walls[0]), median(walls[1])};
-    double device[2] = {median(devices[0]), median(devices[1])};
+    double wall[2] = {median(walls[0], REPEATS), median(walls[1], REPEATS)};
+    double device[2] = {median(devices[0], REPEATS), median(devices[1], REPEATS)};
     printf("paged_attention medium, level stats, %.0f records, medians of %d: command %.0f ms, "
            "without dump %.0f; chip %.0f ms, %.0f\n",
            of.records, REPEATS, wall[1] * 1e3, wall[0] * 1e3, device[1] * 1e3, device[0] * 1e3);
@@ -169,12 +159,15 @@ static bool print_large(const setting *how) {
 
 /* --- the guard --- */
 
-/* Shortest times of runs without and with a guard, which take turns: what else the machine does
- * falls on both. Poison is part of a guard and cannot be left out. */
+enum { MOST_ROUNDS = 31 };
+
+/* Medians of runs without and with a guard, which take turns: what else the machine does falls on
+ * both. The shortest times differ by more than the limit between two such measurements. Poison is
+ * part of a guard and cannot be left out. */
 static bool print_guard_row(const setting *how, const char *runtime, const char *level,
                             uint32_t rounds) {
     static const char *const guards[2] = {"--guard=off", "--guard=report"};
-    double device[2] = {1e9, 1e9}, processor[2] = {1e9, 1e9}, tasks = 1;
+    double devices[2][MOST_ROUNDS], processors[2][MOST_ROUNDS], tasks = 1;
     char option[64], name[96];
     snprintf(option, sizeof option, "--runtime=%s", runtime);
     for (uint32_t i = 0; i <= rounds; ++i)
@@ -185,10 +178,12 @@ static bool print_guard_row(const setting *how, const char *runtime, const char 
                 return false;
             if (i == 0) /* compiles */
                 continue;
-            device[g] = of.device_s < device[g] ? of.device_s : device[g];
-            processor[g] = of.processor_s < processor[g] ? of.processor_s : processor[g];
+            devices[g][i - 1] = of.device_s;
+            processors[g][i - 1] = of.processor_s;
             tasks = of.tasks;
         }
+    double device[2] = {median(devices[0], rounds), median(devices[1], rounds)};
+    double processor[2] = {median(processors[0], rounds), median(processors[1], rounds)};
     snprintf(name, sizeof name, "guard, %s, %s", runtime, level ? "full dump" : "no dump");
     if (level)
         print_goal(name, device[1] / device[0], false, 1.05, "");
@@ -215,8 +210,9 @@ bool print_guard(const setting *how, uint32_t rounds) {
                                            "host_build_graph"};
     if (!has_scene(how))
         return true;
-    printf("paged_attention medium with a guard, times the chip without one; best of %u rounds\n",
-           rounds);
+    printf(
+        "paged_attention medium with a guard, times the chip without one; medians of %u rounds\n",
+        rounds);
     for (size_t r = 0; r < 3; ++r)
         if (!print_guard_row(how, runtimes[r], NULL, rounds) ||
             !print_guard_row(how, runtimes[r], "--dump-tensor=full", rounds))

@@ -11,7 +11,7 @@ static int compare(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-static double median(double *values, uint32_t count) {
+double median(double *values, uint32_t count) {
     qsort(values, count, sizeof *values, compare);
     return values[count / 2];
 }
