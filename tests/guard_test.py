@@ -2,6 +2,7 @@
 """Red zones and poison: bugs planted in kernels of an example, and what `glassbox run` says of them."""
 import json
 import pathlib
+import re
 import shutil
 import sys
 import tempfile
@@ -214,6 +215,19 @@ def check_good(runtime, platform):
         check(f"{example} {runtime} {platform}: same bits", hashes[1:], hashes[:1] * 2)
 
 
+def check_without_room(directory, platform):
+    """Buffers of the orchestration that no zone fits behind are counted; those before them have theirs."""
+    name = f"without room on {platform}"
+    scene = planted(directory, "mul", BEHIND)
+    source = scene / "orchestration_aicpu_build_graph.c"
+    source.write_text(source.read_text().replace("    gbx_task sum =", "    for (int i = 0; i < 60000; ++i)\n        gbx_device_malloc(o, 1);\n    gbx_task sum ="))
+    exit_code, case, errors = run(scene, "--guard", "--runtime", "aicpu_build_graph", "-p", platform, "--gm", "64M")
+    check(f"{name}: exit code ({errors})", exit_code, 1)
+    check(f"{name}: finding", [(f["kind"], f["candidate"]["task_seq"]) for f in case["findings"]], [("overrun", 3)])
+    count = re.search(r"(\d+) buffers have no zones, because there was no room for them", errors)
+    check(f"{name}: {errors}", bool(count) and 0 < int(count[1]) < 60000, True)
+
+
 def check_usage():
     done = glassbox("run", EXAMPLES / "vector_example", "--guard=maybe")
     check("--guard=maybe", done.returncode, 2)
@@ -239,6 +253,7 @@ def main():
         for platform in PLATFORMS:
             check_modes(directory, platform)
             check_crash(directory, platform)
+            check_without_room(directory, platform)
         check_usage()
     return report()
 
