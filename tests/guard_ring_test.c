@@ -7,9 +7,12 @@
 
 #include "chip_support.h"
 
+#include <stdlib.h>
+
 enum {
     FILL = 0,
-    ROUNDS = 20,
+    ROUNDS = 40,
+    STRESS_ROUNDS = 3000,
     TASKS = 250,
     PLANTED = 5,
     EVERY = TASKS / PLANTED,
@@ -66,7 +69,8 @@ static void run_overruns(const chip_variant *variant, int64_t elements, check_fu
     overrun_of_planted = elements;
     gbx_run run = {.function = orchestrate};
     gbx_call_config config = {.heap_bytes = 64 << 10, .guard = GBX_GUARD_REPORT};
-    for (int i = 0; i < ROUNDS; ++i) {
+    int rounds = getenv("GLASSBOX_STRESS") ? STRESS_ROUNDS : ROUNDS;
+    for (int i = 0; i < rounds; ++i) {
         gbx_call_result result;
         assert_ok(gbx_chip_run(chip, &run, &config, &result));
         assert_int_equal(result.tasks, TASKS);
