@@ -136,24 +136,34 @@ static const gbx_option options[] = {
 
 /* --- running --- */
 
+static gbx_status check_index(const command_line *line, uint64_t count, const char *what) {
+    if (line->index == NONE || line->index < count)
+        return NULL;
+    if (count == 0)
+        return gbx_fail(GBX_OUT_OF_RANGE, "--index %" PRIu64 ": the dump has no %s", line->index,
+                        what);
+    return gbx_fail(GBX_OUT_OF_RANGE,
+                    "--index %" PRIu64 ": the dump has %" PRIu64 " %s, 0 to %" PRIu64, line->index,
+                    count, what, count - 1);
+}
+
+/* Of what filters selected, only what --index names. */
+static void keep_index(const command_line *line, gbx_selected *selected) {
+    bool is_there = false;
+    if (line->index == NONE)
+        return;
+    for (uint64_t i = 0; i < selected->count && !is_there; ++i)
+        is_there = selected->indices[i] == line->index;
+    if (is_there)
+        selected->indices[0] = line->index;
+    selected->count = is_there ? 1 : 0;
+}
+
 static gbx_status select_entries(const command_line *line, gbx_entries *entries,
                                  gbx_selected *out_selected) {
-    uint64_t count = gbx_entries_count(entries);
-    bool is_there = false;
-    if (line->index != NONE && count == 0)
-        return gbx_fail(GBX_OUT_OF_RANGE, "--index %" PRIu64 ": the dump has no entries",
-                        line->index);
-    if (line->index != NONE && line->index >= count)
-        return gbx_fail(GBX_OUT_OF_RANGE,
-                        "--index %" PRIu64 ": the dump has %" PRIu64 " entries, 0 to %" PRIu64,
-                        line->index, count, count - 1);
+    GBX_TRY(check_index(line, gbx_entries_count(entries), "entries"));
     GBX_TRY(gbx_filter_apply(&line->selection, entries, out_selected));
-    if (line->index == NONE)
-        return NULL;
-    for (uint64_t i = 0; i < out_selected->count && !is_there; ++i)
-        is_there = out_selected->indices[i] == line->index;
-    out_selected->indices[0] = line->index;
-    out_selected->count = is_there ? 1 : 0;
+    keep_index(line, out_selected);
     return NULL;
 }
 
@@ -267,18 +277,9 @@ static gbx_status show(const command_line *line, gbx_invocation *invocation,
 
 static gbx_status select_dispatches(const command_line *line, const gbx_dispatches *dispatches,
                                     gbx_selected *out_selected) {
-    bool is_there = false;
-    if (line->index != NONE && line->index >= dispatches->count)
-        return gbx_fail(GBX_OUT_OF_RANGE,
-                        "--index %" PRIu64 ": the dump has %" PRIu64 " dispatches, 0 to %" PRIu64,
-                        line->index, dispatches->count, dispatches->count - 1);
+    GBX_TRY(check_index(line, dispatches->count, "dispatches"));
     GBX_TRY(gbx_filter_apply_dispatches(&line->selection, dispatches, out_selected));
-    if (line->index == NONE)
-        return NULL;
-    for (uint64_t i = 0; i < out_selected->count && !is_there; ++i)
-        is_there = out_selected->indices[i] == line->index;
-    out_selected->indices[0] = line->index;
-    out_selected->count = is_there ? 1 : 0;
+    keep_index(line, out_selected);
     return NULL;
 }
 
