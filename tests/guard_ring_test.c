@@ -79,8 +79,8 @@ static void run_overruns(const chip_variant *variant, int64_t elements, check_fu
     gbx_chip_close(chip);
 }
 
-/* Inside its own zone: each is found, and nobody else is accused. One is found twice where the task
- * behind it repairs the zone while the kernel still writes. */
+/* Overruns that stay inside their own zones: every one is found, and only its task is accused. It
+ * is found twice if the next task repairs the zone while the kernel still writes. */
 static void check_short(const gbx_call_result *result) {
     bool is_named[TASKS] = {false};
     uint32_t named_count = 0;

@@ -9,6 +9,10 @@
 #include "sched/finding.h"
 #include "sched/task.h"
 
+/* Cores and AICPU threads have smaller numbers than these. */
+#define GBX_SCHED_MAX_CORES (GBX_SCHED_MAX_BLOCKS * GBX_SUBTASK_COUNT)
+enum { GBX_SCHED_MAX_BLOCKS = 24, GBX_SCHED_MAX_THREADS = 8 };
+
 /* One subtask of one block on one core: what kernel_entry is called with. */
 typedef struct gbx_sched_dispatch {
     gbx_sched_task *task;

@@ -22,8 +22,7 @@
 #include "sched/ready_queue.h"
 #include "sched/task.h"
 
-#define GBX_SCHED_MAX_CORES (GBX_SCHED_MAX_BLOCKS * GBX_SUBTASK_COUNT)
-enum { GBX_SCHED_MAX_BLOCKS = 24, GBX_SCHED_MAX_THREADS = 8, GBX_SCHED_ASSIGNED_CELLS = 128 };
+enum { GBX_SCHED_ASSIGNED_CELLS = 128 };
 
 /* What the scheduler needs from the chip. */
 typedef struct gbx_sched_machine {

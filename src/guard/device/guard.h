@@ -10,7 +10,7 @@
 #include "sched/finding.h"
 #include "sched/probe.h"
 
-enum { GBX_HISTORY_ENTRIES = 4096, GBX_HISTORY_CORES = 128, GBX_HISTORY_THREADS = 8 };
+enum { GBX_HISTORY_ENTRIES = 4096 };
 
 /* --- history.c --- */
 
@@ -40,10 +40,11 @@ typedef struct gbx_history_thread {
  */
 typedef struct gbx_history {
     _Alignas(64) _Atomic uint64_t ended;
-    _Atomic uint32_t holders; /* threads that look at tasks that run now */
-    gbx_history_entry entries[GBX_HISTORY_ENTRIES];
-    gbx_history_core cores[GBX_HISTORY_CORES];
-    gbx_history_thread threads[GBX_HISTORY_THREADS];
+    /* Threads that look at tasks that run now. All read it, and it hardly ever changes. */
+    _Alignas(64) _Atomic uint32_t holders;
+    _Alignas(64) gbx_history_entry entries[GBX_HISTORY_ENTRIES];
+    gbx_history_core cores[GBX_SCHED_MAX_CORES];
+    gbx_history_thread threads[GBX_SCHED_MAX_THREADS];
 } gbx_history;
 
 void gbx_history_init(gbx_history *history);

@@ -4,12 +4,12 @@
 #include <string.h>
 
 void gbx_history_init(gbx_history *history) {
-    for (uint32_t i = 0; i < GBX_HISTORY_CORES; ++i)
+    for (uint32_t i = 0; i < GBX_SCHED_MAX_CORES; ++i)
         atomic_init(&history->cores[i].task, GBX_NO_TASK);
 }
 
 void gbx_history_start(gbx_history *history, const gbx_sched_dispatch *dispatch) {
-    gbx_history_core *core = &history->cores[dispatch->core_id % GBX_HISTORY_CORES];
+    gbx_history_core *core = &history->cores[dispatch->core_id];
     /* Another block of a task that is not complete may still stand here: see gbx_history_running.
      */
     atomic_store_explicit(&core->task, GBX_NO_TASK, memory_order_relaxed);
@@ -28,7 +28,7 @@ void gbx_history_end(gbx_history *history, uint32_t thread, const gbx_sched_disp
     atomic_store_explicit(&entry->func_id, dispatch->func_id, memory_order_relaxed);
     /* Pairs with the acquire in add_ended: the entry is filled in. */
     atomic_store_explicit(&entry->stamp, number + 1, memory_order_release);
-    history->threads[thread % GBX_HISTORY_THREADS].core = dispatch->core_id % GBX_HISTORY_CORES;
+    history->threads[thread].core = dispatch->core_id;
 }
 
 static void await_holders(gbx_history *history) {
@@ -40,14 +40,16 @@ void gbx_history_complete(gbx_history *history, uint32_t thread, const gbx_sched
     /* Who has repaired a zone that this task broke, before the task looked at it, still looks for
      * the task. */
     await_holders(history);
-    uint32_t last = history->threads[thread % GBX_HISTORY_THREADS].core;
+    uint32_t last = history->threads[thread].core;
     if (task->class_of != GBX_CLASS_GANG) {
         atomic_store_explicit(&history->cores[last].task, GBX_NO_TASK, memory_order_seq_cst);
     } else {
-        for (uint32_t i = 0; i < GBX_HISTORY_CORES; ++i) {
+        for (uint32_t i = 0; i < GBX_SCHED_MAX_CORES; ++i) {
+            _Atomic uint64_t *running = &history->cores[i].task;
             uint64_t id = task->id; /* the core may run another task by now */
-            atomic_compare_exchange_strong_explicit(&history->cores[i].task, &id, GBX_NO_TASK,
-                                                    memory_order_seq_cst, memory_order_seq_cst);
+            if (atomic_load_explicit(running, memory_order_relaxed) == id)
+                atomic_compare_exchange_strong_explicit(running, &id, GBX_NO_TASK,
+                                                        memory_order_seq_cst, memory_order_seq_cst);
         }
     }
     /* A later holder does not see the task any more, or this sees the holder. */
@@ -105,7 +107,7 @@ static void add_ended(gbx_history *history, uint64_t moment, uint64_t now,
 }
 
 static void add_running(gbx_history *history, gbx_run_finding *finding) {
-    for (uint32_t i = 0; i < GBX_HISTORY_CORES; ++i) {
+    for (uint32_t i = 0; i < GBX_SCHED_MAX_CORES; ++i) {
         uint64_t id;
         uint32_t func_id;
         if (gbx_history_running(history, i, &id, &func_id))

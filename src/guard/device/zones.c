@@ -223,8 +223,8 @@ static victim victim_of(const gbx_zone *zone) {
                     .bytes = zone->bytes};
 }
 
-/* The argument of a task that reaches up to `edge` from below, or starts there; those that the task
- * writes come first. */
+/* The argument of a task that ends, or starts, where the damage is; those that the task writes come
+ * first. */
 typedef struct neighbour {
     const victim *buffer;
     bool is_behind;    /* the damage lies behind the buffer */
@@ -233,8 +233,9 @@ typedef struct neighbour {
     bool is_written;   /* the task writes it */
 } neighbour;
 
-static void look_at_argument(neighbour *n, uint32_t index, uint32_t role,
+static void look_at_argument(void *context, uint32_t index, uint32_t role,
                              const gbx_tensor *tensor) {
+    neighbour *n = context;
     int64_t first, end;
     uint64_t low = n->buffer->address, high = low + n->buffer->bytes;
     if (!gbx_tensor_is_valid(tensor, &first, &end) || first == end)
@@ -252,7 +253,7 @@ static void look_at_argument(neighbour *n, uint32_t index, uint32_t role,
     }
 }
 
-/* The tensors of a task, one by one; `visit` returns nothing. */
+/* Called with the tensors of a task, one by one. */
 typedef void (*visit_function)(void *context, uint32_t index, uint32_t role,
                                const gbx_tensor *tensor);
 
@@ -278,18 +279,13 @@ static void visit_tensors(const gbx_zones *zones, const gbx_sched_task *task, vi
     }
 }
 
-static void visit_neighbour(void *context, uint32_t index, uint32_t role,
-                            const gbx_tensor *tensor) {
-    look_at_argument(context, index, role, tensor);
-}
-
 static neighbour neighbour_of(const gbx_zones *zones, const gbx_sched_task *task,
                               const victim *buffer, bool is_behind) {
     neighbour n = {.buffer = buffer,
                    .is_behind = is_behind,
                    .touching = GBX_FINDING_NO_ARGUMENT,
                    .adjacent = GBX_FINDING_NO_ARGUMENT};
-    visit_tensors(zones, task, visit_neighbour, &n);
+    visit_tensors(zones, task, look_at_argument, &n);
     return n;
 }
 
@@ -321,7 +317,7 @@ static uint32_t add_neighbours(gbx_zones *zones, const gbx_sched_task *finder, c
         adjacent += n.adjacent != GBX_FINDING_NO_ARGUMENT;
         put_first(finding, finder->id, first_kernel(finder), adjacent ? n.adjacent : n.touching);
     }
-    for (uint32_t i = 0; i < GBX_HISTORY_CORES; ++i) {
+    for (uint32_t i = 0; i < GBX_SCHED_MAX_CORES; ++i) {
         uint64_t id;
         uint32_t func_id;
         const gbx_sched_task *task = gbx_history_running(zones->history, i, &id, &func_id);
