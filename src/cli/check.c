@@ -12,6 +12,8 @@ typedef struct command_line {
     const char *scene;
     gbx_check_filter filter;
     uint32_t timeout_ms; /* 0: the default */
+    uint64_t jobs;       /* 0: one for each processor */
+    bool is_trusted;
     bool is_first_nan;
     bool as_json;
 } command_line;
@@ -43,6 +45,8 @@ static gbx_status check_dump(const command_line *line, gbx_opened_dump *out_dump
                                                            .scene = line->scene,
                                                            .filter = &line->filter,
                                                            .timeout_ms = line->timeout_ms,
+                                                           .jobs = (uint32_t)line->jobs,
+                                                           .is_trusted = line->is_trusted,
                                                            .keeps_all = line->as_json,
                                                            .progress = on_step,
                                                            .progress_context = &context},
@@ -101,8 +105,10 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
     if (!status && (line->as_json || !is_empty))
         status = gbx_check_print(invocation->sink, &dump, line->dump, &report, line->as_json);
     /* To have checked nothing is not a success. */
-    bool is_good =
-        report.verdicts[GBX_CHECK_RIGHT] > 0 && report.verdicts[GBX_CHECK_INTRODUCED] == 0;
+    bool is_good = report.verdicts[GBX_CHECK_RIGHT] > 0 &&
+                   report.verdicts[GBX_CHECK_INTRODUCED] == 0 &&
+                   report.verdicts[GBX_CHECK_OVERWRITTEN] == 0 && report.accused_count == 0 &&
+                   report.differing == 0;
     invocation->exit_code = is_good ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
     gbx_check_report_free(&report);
     gbx_opened_dump_close(&dump);
@@ -125,7 +131,11 @@ static const gbx_option options[] = {
              "(0x11)",
      GBX_STORE(CUSTOM, command_line, filter.numbers), .read = gbx_filter_read_task,
      .may_repeat = true},
-    {"timeout", "S", .help = "Seconds after which a reference counts as hung (default 10)",
+    {"trust", .help = "Call kernels in the dump again even if they are not found outside it",
+     GBX_STORE(FLAG, command_line, is_trusted)},
+    {"jobs", "N", .help = "Processes that call kernels (default: one for each processor)",
+     GBX_STORE(INTEGER, command_line, jobs), .min = 1, .max = GBX_REPLAY_MAX_JOBS},
+    {"timeout", "S", .help = "Seconds after which a call counts as hung (default 10)",
      GBX_STORE(SECONDS, command_line, timeout_ms)},
     {"first-nan",
      .help = "Without references: find the first output with a NaN or Inf whose task read none",
@@ -144,15 +154,19 @@ const gbx_command gbx_command_check = {
     .description =
         "Run the reference of each task's kernel on the inputs in the dump, and compare with the "
         "outputs in the dump: which task is the first that is wrong for its own inputs? An error "
-        "that a task only inherits does not count. " GBX_DUMP_IS ".",
+        "that a task only inherits does not count. The kernels themselves are called again, too, as "
+        "glassbox replay does: one that writes outside its outputs is named, and not its victim. " GBX_DUMP_IS
+        ".",
     .examples = "glassbox check\n"
                 "glassbox check outputs/before --scene examples/paged_attention\n"
                 "glassbox check --kernel 'softmax*' --task 0..99\n"
                 "glassbox check --first-nan\n"
                 "glassbox check --json\n",
-    .exits = {{GBX_EXIT_OK, "everything that was checked is right"},
-              {GBX_EXIT_DIFFERS, "a task is wrong, or nothing was checked"},
-              {GBX_EXIT_USAGE, "usage, or no usable dump, scene or reference"}},
+    .exits =
+        {{GBX_EXIT_OK, "everything that was checked is right"},
+         {GBX_EXIT_DIFFERS,
+          "a task is wrong, a kernel has a finding or leaves other values when it is called again, or nothing was checked"},
+         {GBX_EXIT_USAGE, "usage, or no usable dump, scene or reference"}},
     .check = check_options,
     .run = run,
 };

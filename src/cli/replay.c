@@ -18,6 +18,7 @@ typedef struct command_line {
     int64_t dispatch; /* -1 for all */
     gbx_replay_kernel_files kernels;
     uint64_t runs;
+    uint64_t jobs;    /* 0: one for each processor */
     const char *save; /* NULL */
     uint32_t timeout_ms;
     bool has_gdb;
@@ -60,7 +61,8 @@ static const gbx_option options[] = {
      .help =
          "The task of this number in order of submission (17) or id (0x11); or several tasks: a "
          "range (10..20), or all",
-     .manual = "Several tasks are listed with one line each.",
+     .manual = "Several tasks: findings by kernel, what was asked, then those that are not bit "
+               "exact.",
      GBX_STORE(CUSTOM, command_line, task), .read = read_task},
     {"dispatch", "N",
      .help = "Only one of the task's calls, counted by block, then subtask, from 0",
@@ -83,12 +85,15 @@ static const gbx_option options[] = {
     {"trust", .help = "Run the kernels in the dump even if they are not found outside it",
      .manual = "With --kernel, also run references of a scene that others can write.",
      GBX_STORE(FLAG, command_line, is_trusted)},
+    {"jobs", "N", .help = "Processes that call kernels (default: one for each processor)",
+     GBX_STORE(INTEGER, command_line, jobs), .min = 1, .max = GBX_REPLAY_MAX_JOBS},
     {"timeout", "S", .help = "Seconds after which a kernel counts as hung (default 10)",
      GBX_STORE(SECONDS, command_line, timeout_ms)},
     {"json", .help = "Print one JSON document",
      .manual = "It has task_seq, task_id, kernel, verdict, outputs (an array of objects with "
                "arg_index, name, bit_exact, mismatches, not_written, max_abs, first_bad), fault, "
-               "ns_per_call, stray_bytes and more; for several tasks, tasks and verdicts.",
+               "findings, notes, ns_per_call, stray_bytes and more; for several tasks, tasks, "
+               "findings, notes and verdicts.",
      GBX_STORE(FLAG, command_line, as_json)},
     {0}};
 
@@ -118,16 +123,20 @@ static void check_options(struct argp_state *state, void *context) {
 
 /* --- one task --- */
 
-static gbx_status show_replay(const command_line *line, const gbx_replay_job *job,
-                              gbx_invocation *invocation) {
-    gbx_replay_payloads payloads;
+static gbx_replay_reporting reporting_of(const gbx_replay_session *s,
+                                         const gbx_invocation *invocation) {
+    return (gbx_replay_reporting){invocation->sink, s->reader, s->run_end};
+}
+
+static gbx_status show_replay(const command_line *line, const gbx_replay_session *s,
+                              const gbx_replay_job *job, gbx_invocation *invocation) {
     gbx_replay_result result;
+    const gbx_replay_reporting reporting = reporting_of(s, invocation);
     gbx_progress *progress = gbx_progress_start("replaying");
-    gbx_status status = gbx_replay_execute(job, &payloads, &result);
+    gbx_status status = gbx_replay_execute(job, NULL, &result);
     gbx_progress_stop(progress);
-    gbx_replay_payloads_free(&payloads);
     if (!status)
-        status = gbx_replay_print(invocation->sink, &result, job->run_end, line->as_json);
+        status = gbx_replay_print(&reporting, &result, line->as_json);
     invocation->exit_code = gbx_replay_exit_code(&result);
     gbx_replay_result_free(&result);
     return status;
@@ -136,6 +145,7 @@ static gbx_status show_replay(const command_line *line, const gbx_replay_job *jo
 static gbx_status show_swap(const command_line *line, const gbx_replay_session *s,
                             const gbx_replay_job *job, gbx_invocation *invocation) {
     gbx_replay_swap swap;
+    const gbx_replay_reporting reporting = reporting_of(s, invocation);
     const char *files = line->kernels.items[0];
     for (size_t i = 1; i < line->kernels.count; ++i)
         files = gbx_text_format(&invocation->sink->texts, "%s, %s", files, line->kernels.items[i]);
@@ -144,7 +154,7 @@ static gbx_status show_swap(const command_line *line, const gbx_replay_session *
     if (status && gbx_status_code(status) == GBX_BAD_KERNEL)
         status = gbx_status_annotate(status, "--kernel %s", files);
     if (!status)
-        status = gbx_replay_print_swap(invocation->sink, &swap, files, job->run_end, line->as_json);
+        status = gbx_replay_print_swap(&reporting, &swap, files, line->as_json);
     invocation->exit_code = gbx_replay_swap_exit_code(&swap);
     gbx_replay_swap_free(&swap);
     return status;
@@ -170,7 +180,7 @@ static gbx_status save(const command_line *line, const gbx_replay_session *s,
     return NULL;
 }
 
-static gbx_status show_task(const command_line *line, const gbx_replay_session *s,
+static gbx_status show_task(const command_line *line, gbx_replay_session *s,
                             const gbx_replay_task *task, gbx_invocation *invocation) {
     gbx_replay_job job;
     if (line->save)
@@ -179,10 +189,10 @@ static gbx_status show_task(const command_line *line, const gbx_replay_session *
     if (line->has_gdb)
         return gbx_replay_gdb(&job, s->kept, &invocation->exit_code);
     return line->kernels.count > 0 ? show_swap(line, s, &job, invocation)
-                                   : show_replay(line, &job, invocation);
+                                   : show_replay(line, s, &job, invocation);
 }
 
-static gbx_status replay_one(const command_line *line, const gbx_replay_session *s,
+static gbx_status replay_one(const command_line *line, gbx_replay_session *s,
                              gbx_invocation *invocation) {
     gbx_replay_task task;
     uint64_t number = line->first;
@@ -201,26 +211,30 @@ static gbx_status replay_one(const command_line *line, const gbx_replay_session 
 
 /* --- several tasks --- */
 
-static void on_task(void *context, uint64_t count) {
-    gbx_progress_count(context, count, 0, "task");
+/* A result, on its way to the list. */
+typedef struct listing {
+    gbx_replay_listing *list;
+    gbx_progress *progress;
+    uint64_t count;
+} listing;
+
+static gbx_status on_result(void *context, gbx_replay_result *result) {
+    listing *l = context;
+    gbx_progress_count(l->progress, ++l->count, 0, "task");
+    return gbx_replay_listing_add(l->list, result);
 }
 
 static gbx_status replay_all(const command_line *line, gbx_replay_session *s,
                              gbx_invocation *invocation) {
-    gbx_replay_results results;
-    gbx_progress *progress = gbx_progress_start("replaying");
-    gbx_status status =
-        gbx_replay_session_run(s, line->first, line->last, on_task, progress, &results);
-    gbx_progress_stop(progress);
+    listing l = {0};
+    const gbx_replay_reporting reporting = reporting_of(s, invocation);
+    GBX_TRY(gbx_replay_listing_begin(&reporting, line->as_json, &l.list));
+    l.progress = gbx_progress_start("replaying");
+    gbx_status status = gbx_replay_session_run(s, line->first, line->last, on_result, &l);
+    gbx_progress_stop(l.progress);
     if (status && gbx_status_code(status) == GBX_OUT_OF_RANGE)
         status = gbx_status_annotate(status, "--task %s", line->task);
-    if (!status)
-        status = gbx_replay_print_all(invocation->sink, &results, s->run_end, line->as_json);
-    for (uint64_t i = 0; i < results.count; ++i)
-        invocation->exit_code =
-            gbx_exit_worse(invocation->exit_code, gbx_replay_exit_code(&results.items[i]));
-    gbx_replay_results_free(&results);
-    return status;
+    return gbx_replay_listing_end(l.list, status, &invocation->exit_code);
 }
 
 /* --- the command --- */
@@ -236,7 +250,8 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
                                               .is_trusted = line->is_trusted,
                                               .timeout_ms = line->timeout_ms,
                                               .dispatch = line->dispatch,
-                                              .runs = line->runs};
+                                              .runs = line->runs,
+                                              .jobs = (uint32_t)line->jobs};
     gbx_status status = gbx_replay_session_open(&config, &session);
     if (!status)
         status = line->is_list ? replay_all(line, &session, invocation)
@@ -253,9 +268,11 @@ const gbx_command gbx_command_replay = {
     .defaults = &(const command_line){.dispatch = -1, .runs = 1},
     .groups = {{NULL, options, 0}},
     .description =
-        "Run one task of a dump again, alone, in its own process: tensors where they were, inputs "
-        "as they were before dispatch, outputs poisoned; and compare what it leaves with the dump, "
-        "bit for bit. " GBX_DUMP_IS
+        "Run tasks of a dump again, each alone: tensors where they were, inputs as they were before "
+        "dispatch, everything else a random pattern; and compare what it leaves with the dump, bit "
+        "for bit. A second call with the same pattern and a third with another show what a kernel "
+        "reads, writes and leaves out without saying so; blocks are called one at a time, in both "
+        "orders, to find races. " GBX_DUMP_IS
         ". Kernels in a dump are code: they run without asking only if the same bytes are in this "
         "user's kernel cache, or if their source compiles to the same bytes.",
     .examples = "glassbox replay --task 29\n"
@@ -264,10 +281,12 @@ const gbx_command gbx_command_replay = {
                 "    --kernel examples/paged_attention/kernels/softmax_prepare.c\n"
                 "glassbox replay --task 29 --repeat 100 --json\n"
                 "glassbox replay --task 29 --save task29\n",
-    .exits = {{GBX_EXIT_OK, "bit exact, or equal where written; with --kernel, right according to "
-                            "the reference, or without one, all written and unchanged"},
-              {GBX_EXIT_DIFFERS, "it differs, writes nothing or could not be compared, or runs of "
-                                 "--repeat left different bits"},
+    .exits = {{GBX_EXIT_OK, "bit exact, or equal where written, and no findings; with --kernel, "
+                            "right according to the reference, or without one, all written and "
+                            "unchanged"},
+              {GBX_EXIT_DIFFERS,
+               "it differs, writes nothing or could not be compared, has a finding, "
+               "or runs of --repeat left different bits"},
               {GBX_EXIT_USAGE, "usage, the dump lacks parts of the task or is damaged, or a kernel "
                                "does not compile or is not trusted"},
               {GBX_EXIT_DEVICE, "it crashed or hung"},

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fenv.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 enum { SIGNAL_STACK_BYTES = 64 * 1024 };
@@ -68,14 +70,36 @@ int gbx_kernel_call_load(gbx_kernel_call *call) {
 
 /* Set once, before any kernel runs, for the signal handler. */
 static gbx_call_fault *noted_fault;
+static void (*see_first)(uint64_t address);
 static pid_t noting_process;
 static atomic_flag is_noted = ATOMIC_FLAG_INIT;
 
 /* The dispatch that this thread runs. */
 static _Thread_local uint32_t current_dispatch = GBX_CALL_NO_DISPATCH;
+/* Where gbx_kernel_call_escape goes. */
+static _Thread_local jmp_buf *escape_to;
+/* The thread has a stack for signals. */
+static _Thread_local int has_signal_stack;
+
+uint32_t gbx_kernel_call_current(void) {
+    return current_dispatch;
+}
+
+/* Whether a SIGSEGV or SIGBUS was a read or a write. */
+static uint32_t access_of(const siginfo_t *info, const void *context) {
+#ifdef __x86_64__
+    const ucontext_t *at = context;
+    if (info && at && (info->si_signo == SIGSEGV || info->si_signo == SIGBUS))
+        return at->uc_mcontext.gregs[REG_ERR] & 2 ? GBX_CALL_ACCESS_WRITE : GBX_CALL_ACCESS_READ;
+#endif
+    (void)info;
+    (void)context;
+    return GBX_CALL_ACCESS_UNKNOWN;
+}
 
 /* Only the first fault is noted; other threads wait here until the process ends. */
-static _Noreturn void note_fault(gbx_call_fault_kind kind, const siginfo_t *info) {
+static _Noreturn void note_fault(gbx_call_fault_kind kind, const siginfo_t *info,
+                                 const void *context) {
     while (atomic_flag_test_and_set(&is_noted))
         pause();
     noted_fault->dispatch = current_dispatch;
@@ -84,15 +108,22 @@ static _Noreturn void note_fault(gbx_call_fault_kind kind, const siginfo_t *info
         /* A signal sent by a process has its sender in place of the address. */
         noted_fault->has_address = info->si_code > 0 && info->si_code != SI_KERNEL;
         noted_fault->address = noted_fault->has_address ? (uint64_t)(uintptr_t)info->si_addr : 0;
+        noted_fault->access = access_of(info, context);
     }
     atomic_store_explicit(&noted_fault->kind, (uint32_t)kind, memory_order_release);
     _exit(GBX_CALL_FAULT_EXIT);
 }
 
+_Noreturn void gbx_kernel_call_note(gbx_call_fault_kind kind) {
+    note_fault(kind, NULL, NULL);
+}
+
 static void on_fatal_signal(int number, siginfo_t *info, void *context) {
-    (void)context;
-    if (getpid() == noting_process)
-        note_fault(GBX_CALL_SIGNAL, info);
+    if (getpid() == noting_process) {
+        if (see_first && number == SIGSEGV)
+            see_first((uint64_t)(uintptr_t)info->si_addr);
+        note_fault(GBX_CALL_SIGNAL, info, context);
+    }
     /* A process that a kernel forked ends as it would without this handler. */
     signal(number, SIG_DFL);
     raise(number);
@@ -104,9 +135,13 @@ static void on_exit_call(void) {
         atomic_store_explicit(&noted_fault->exiting, current_dispatch + 1, memory_order_relaxed);
 }
 
-void gbx_kernel_call_catch_faults(gbx_call_fault *fault) {
+void gbx_kernel_call_catch_faults(gbx_call_fault *fault, void (*first)(uint64_t address)) {
     static const int fatal_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    static _Alignas(64) char signal_stack[SIGNAL_STACK_BYTES];
+    stack_t wanted = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
+    has_signal_stack = sigaltstack(&wanted, NULL) == 0;
     noted_fault = fault;
+    see_first = first;
     noting_process = getpid();
     struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
     action.sa_sigaction = on_fatal_signal;
@@ -161,7 +196,8 @@ static void fill_args(run *r, gbx_local_context *local, uint64_t args[GBX_ARG_SL
     args[GBX_ARG_GLOBAL_CONTEXT] = (uint64_t)(uintptr_t)&r->global;
 }
 
-static void call_kernel(run *r, uint32_t index) {
+/* Left by pthread_exit and longjmp: the address sanitizer must not guard its frame. */
+__attribute__((no_sanitize("address"))) static void call_kernel(run *r, uint32_t index) {
     gbx_kernel_call *call = r->call;
     const gbx_call_dispatch *dispatch = &call->dispatches[index];
     gbx_local_context local = {.block_idx = dispatch->block_idx,
@@ -179,7 +215,7 @@ static void call_kernel(run *r, uint32_t index) {
 static void on_thread_end(void *unused) {
     (void)unused;
     if (noted_fault)
-        note_fault(GBX_CALL_THREAD_END, NULL);
+        note_fault(GBX_CALL_THREAD_END, NULL, NULL);
     fputs("a kernel ended its thread; it must return instead\n", stderr);
     _exit(GBX_CALL_FAULT_EXIT);
 }
@@ -192,24 +228,33 @@ static void run_waves(lane *l) {
         if (l->index < count - first)
             call_kernel(r, first + l->index);
         l->end_ns = clock_ns();
-        pthread_barrier_wait(&r->wave);
+        if (r->lane_count > 1)
+            pthread_barrier_wait(&r->wave);
     }
 }
 
 /* Calls the dispatches of a lane; does not return if a kernel ends the thread. */
+static void run_guarded(lane *l) {
+    fenv_t rounding; /* which a kernel may change */
+    fegetenv(&rounding);
+    pthread_cleanup_push(on_thread_end, NULL);
+    run_waves(l);
+    pthread_cleanup_pop(0);
+    fesetenv(&rounding);
+}
+
 static void run_lane(lane *l) {
     /* A full stack raises a signal too: its handler needs a stack that is reserved beforehand. */
     _Alignas(64) char signal_stack[SIGNAL_STACK_BYTES];
     stack_t wanted = {.ss_sp = signal_stack, .ss_size = sizeof signal_stack};
     stack_t before;
-    fenv_t rounding; /* which a kernel may change */
-    fegetenv(&rounding);
+    if (has_signal_stack) {
+        run_guarded(l);
+        return;
+    }
     sigaltstack(&wanted, &before);
-    pthread_cleanup_push(on_thread_end, NULL);
-    run_waves(l);
-    pthread_cleanup_pop(0);
+    run_guarded(l);
     sigaltstack(&before, NULL);
-    fesetenv(&rounding);
 }
 
 static void *lane_main(void *argument) {
@@ -266,14 +311,24 @@ static uint32_t count_lanes(const gbx_kernel_call *call) {
     return lanes < call->dispatch_count ? (uint32_t)lanes : call->dispatch_count;
 }
 
+static run run_of(gbx_kernel_call *call) {
+    return (run){.call = call,
+                 .global = {.gm_base = call->gm_base,
+                            .gm_bytes = call->gm_bytes,
+                            .blocks = call->chip_blocks}};
+}
+
 int gbx_kernel_call_run(gbx_kernel_call *call) {
-    run r = {.call = call,
-             .global = {.gm_base = call->gm_base,
-                        .gm_bytes = call->gm_bytes,
-                        .blocks = call->chip_blocks},
-             .lane_count = count_lanes(call)};
+    run r = run_of(call);
+    r.lane_count = count_lanes(call);
     if (r.lane_count == 0)
         return FAIL(call, "the call has no dispatches");
+    if (r.lane_count == 1) {
+        lane only = {.run = &r};
+        run_lane(&only);
+        measure(call, &only, 1);
+        return 0;
+    }
     lane *lanes = calloc(r.lane_count, sizeof *lanes);
     if (!lanes)
         return FAIL(call, "out of memory for %u threads", r.lane_count);
@@ -284,4 +339,30 @@ int gbx_kernel_call_run(gbx_kernel_call *call) {
     pthread_mutex_destroy(&r.gate);
     free(lanes);
     return result;
+}
+
+/* --- one at a time --- */
+
+void gbx_kernel_call_escape(void) {
+    if (escape_to)
+        longjmp(*escape_to, 1);
+}
+
+int gbx_kernel_call_alone(gbx_kernel_call *call, uint32_t dispatch) {
+    run r = run_of(call);
+    fenv_t rounding;
+    jmp_buf here;
+    volatile int has_escaped = 1;
+    fegetenv(&rounding);
+    pthread_cleanup_push(on_thread_end, NULL);
+    if (setjmp(here) == 0) {
+        escape_to = &here;
+        call_kernel(&r, dispatch);
+        has_escaped = 0;
+    }
+    escape_to = NULL;
+    pthread_cleanup_pop(0);
+    current_dispatch = GBX_CALL_NO_DISPATCH;
+    fesetenv(&rounding);
+    return has_escaped;
 }

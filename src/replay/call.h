@@ -89,13 +89,33 @@ int gbx_kernel_call_load(gbx_kernel_call *call);
  */
 int gbx_kernel_call_run(gbx_kernel_call *call);
 
+/*
+ * Calls one dispatch, on this thread. Returns 1 if the kernel was left in the middle of its work by
+ * gbx_kernel_call_escape, else 0.
+ */
+int gbx_kernel_call_alone(gbx_kernel_call *call, uint32_t dispatch);
+
+/* Within a kernel that gbx_kernel_call_alone calls on this thread: does not return. Elsewhere it
+ * returns at once. */
+void gbx_kernel_call_escape(void);
+
+/* The dispatch that this thread runs, or GBX_CALL_NO_DISPATCH. */
+uint32_t gbx_kernel_call_current(void);
+
 /* --- kernels that crash --- */
 
 typedef enum gbx_call_fault_kind {
     GBX_CALL_NO_FAULT = 0,
     GBX_CALL_SIGNAL = 1,
-    GBX_CALL_THREAD_END = 2 /* a kernel called pthread_exit */
+    GBX_CALL_THREAD_END = 2, /* a kernel called pthread_exit */
+    GBX_CALL_STUCK = 3       /* dispatches wait, and nothing will ever let them continue */
 } gbx_call_fault_kind;
+
+typedef enum gbx_call_access {
+    GBX_CALL_ACCESS_UNKNOWN = 0,
+    GBX_CALL_ACCESS_READ = 1,
+    GBX_CALL_ACCESS_WRITE = 2
+} gbx_call_access;
 
 #define GBX_CALL_NO_DISPATCH UINT32_MAX
 enum { GBX_CALL_FAULT_EXIT = 70 }; /* exit code of a process that has noted a fault */
@@ -106,15 +126,21 @@ typedef struct gbx_call_fault {
     uint32_t signal;
     uint32_t dispatch; /* where it happened; GBX_CALL_NO_DISPATCH on another thread */
     uint32_t has_address;
-    uint64_t address;         /* that the kernel accessed, or the instruction that failed */
+    uint64_t address; /* that the kernel accessed, or the instruction that failed */
+    uint32_t access;  /* gbx_call_access, of SIGSEGV and SIGBUS */
+    uint32_t reserved;
     _Atomic uint32_t exiting; /* the dispatch that called exit, from 1; 0 for none */
 } gbx_call_fault;
 
 /*
  * From now on a fatal signal in this process, or a kernel that ends its thread, is noted in
  * `fault`, and the process exits with GBX_CALL_FAULT_EXIT; without this call, signals have their
- * usual effect. A kernel that calls exit is noted, too.
+ * usual effect. A kernel that calls exit is noted, too. `first`, which may be NULL, sees the
+ * address of each SIGSEGV before that, and need not return.
  */
-void gbx_kernel_call_catch_faults(gbx_call_fault *fault);
+void gbx_kernel_call_catch_faults(gbx_call_fault *fault, void (*first)(uint64_t address));
+
+/* Notes a fault of another kind, and exits. */
+_Noreturn void gbx_kernel_call_note(gbx_call_fault_kind kind);
 
 #endif

@@ -22,13 +22,15 @@ typedef struct gbx_task_slot {
     gbx_tensor view;
     bool has_bits; /* of a scalar: */
     uint64_t bits;
-    bool has_before;         /* it has a record before dispatch: */
-    uint64_t before;         /* its entry */
-    uint16_t before_flags;   /* of the record */
-    uint64_t before_bytes;   /* of payload */
+    bool has_before;       /* it has a record before dispatch: */
+    uint64_t before;       /* its entry */
+    uint16_t before_flags; /* of the record */
+    uint64_t before_bytes; /* of payload */
+    uint64_t before_offset;
     bool is_before_complete; /* the payload is complete */
     uint64_t after;          /* the entry after completion with complete payload, or NO_ENTRY */
-    bool is_lost;            /* a LOSS record names it: */
+    uint64_t after_offset;
+    bool is_lost; /* a LOSS record names it: */
     uint32_t loss_cause;
     bool is_mismatched;  /* a SKIPPED record says that it is misdescribed */
     bool is_undescribed; /* the kernel's signature calls it a tensor, but it was never described */
@@ -44,10 +46,10 @@ typedef struct gbx_task_slots {
     bool has_in_flight;
     bool has_dispatches;
     bool has_signature;
-    bool has_unnamed_losses; /* losses that do not name their task */
-    bool has_early_losses;   /* such losses before the end of the run */
-    gbx_task_slot slots[GBX_REPLAY_MAX_ARGUMENTS];
-    uint32_t count; /* one past the last known slot */
+    bool has_unnamed_losses;                       /* losses that do not name their task */
+    bool has_early_losses;                         /* such losses before the end of the run */
+    uint32_t count;                                /* one past the last known slot */
+    gbx_task_slot slots[GBX_REPLAY_MAX_ARGUMENTS]; /* `count` of them are initialized */
 } gbx_task_slots;
 
 /* GBX_NOT_FOUND with a list of all that is missing; NULL if the task can be called. */

@@ -8,61 +8,9 @@
 
 #include <glassbox/chip.h>
 
+#include "analysis/accesses.h"
+#include "replay/bits.h"
 #include "replay/engine/engine.h"
-
-/*
- * --- outputs of the replay and of the dump, compared bit for bit ---
- *
- * An output is filled with a poison before the kernel runs. An element that keeps it in two runs
- * with different poisons was not written. All functions of this part are pure.
- */
-
-enum { GBX_REPLAY_POISON = 0xa5, GBX_REPLAY_OTHER_POISON = 0x5a };
-
-/* Row-major payloads of one tensor; all but `replay` may be NULL. */
-typedef struct gbx_bits_payloads {
-    const unsigned char *dump;   /* to compare with */
-    const unsigned char *replay; /* of the run with GBX_REPLAY_POISON */
-    const unsigned char *other;  /* of the run with GBX_REPLAY_OTHER_POISON */
-    const unsigned char *before; /* the run: an unchanged element counts as not written */
-    bool is_poisoned;            /* false for an inout, which starts with its own bytes */
-} gbx_bits_payloads;
-
-typedef struct gbx_bits_comparison {
-    uint64_t elements;
-    uint64_t not_written; /* the rest is compared */
-    uint64_t unstable;    /* written, and different in both runs */
-    uint64_t mismatches;  /* written, and different from the dump */
-    double max_abs;       /* of mismatches: |dump - replay|; infinite if one is not finite */
-    uint64_t first_bad;   /* row-major number of the first mismatch */
-    uint64_t dump_bits;   /* of the first mismatch */
-    uint64_t replay_bits;
-} gbx_bits_comparison;
-
-gbx_bits_comparison gbx_bits_compare(const gbx_tensor *tensor, const gbx_bits_payloads *payloads);
-
-/* Whether the kernel wrote an element; a poisoned output needs `other`. */
-bool gbx_bits_is_written(const gbx_tensor *tensor, const gbx_bits_payloads *payloads,
-                         uint64_t number);
-
-/* The raw bits of an element by its row-major number. */
-uint64_t gbx_bits_element(const gbx_tensor *tensor, const unsigned char *payload, uint64_t number);
-
-/* Whether bits equal either of the two poisons. */
-bool gbx_bits_is_poison(const gbx_tensor *tensor, uint64_t number, uint64_t bits);
-
-/* Whether any element of a row-major payload has all its bytes equal to `poison`. */
-bool gbx_poison_is_in(const gbx_tensor *tensor, const void *payload, unsigned char poison);
-
-/*
- * `want` and `again` are results of the same calls with two poisons that differ in every bit. Sets
- * each element that still holds its poison in both to 0 in all three payloads, and counts them.
- */
-uint64_t gbx_not_written_clear(const gbx_tensor *tensor, void *want, void *again,
-                               const unsigned char poisons[2], void *got);
-
-/* |a - b|: 0 for equal bits, otherwise infinite if one is not finite. */
-double gbx_bits_distance(uint32_t dtype, uint64_t a, uint64_t b);
 
 /* --- the result --- */
 
@@ -108,6 +56,25 @@ typedef struct gbx_replay_refusal {
     char *sentence; /* the same as a complete sentence */
 } gbx_replay_refusal;
 
+/* Something that is wrong with a task, or a note; docs/replay.md describes each kind. */
+typedef struct gbx_replay_finding {
+    gbx_task_finding is; /* `argument` counts the task's arguments */
+    uint32_t slot;       /* of that argument; GBX_NO_ARGUMENT for none */
+    const char *name;    /* NULL; lives as long as the reader */
+    gbx_tensor tensor;   /* of that argument */
+    int64_t distance;    /* of a stray write: bytes before (negative) or behind the argument; 0:
+                            inside its extent */
+    bool is_fault;       /* known from an access that faulted */
+    bool has_address;    /* `is.address` is one of the run */
+    bool has_owner;      /* `owner` is the tensor that lies there, or the reader */
+    gbx_tensor_access owner;
+    gbx_replay_dispatch parties[2]; /* of is.parties, where they are set */
+} gbx_replay_finding;
+
+static inline bool gbx_replay_is_note(const gbx_replay_finding *finding) {
+    return finding->is.kind >= GBX_FIRST_NOTE;
+}
+
 typedef struct gbx_replay_result {
     gbx_replay_verdict verdict;
     uint64_t task;
@@ -116,15 +83,25 @@ typedef struct gbx_replay_result {
     char kernel[GBX_REPLAY_KERNEL_BYTES]; /* "matmul+add" for a mix */
     int64_t dispatch;                     /* -1 for all */
     uint32_t dispatch_count;
-    bool has_core_ids;   /* those of the run; else they are guessed */
-    bool did_complete;   /* in the recorded run */
-    bool is_end_of_run;  /* the recorded run ended in this task */
-    bool is_end_unknown; /* the run failed, and an older dump does not record in which task */
-    gbx_replay_outcome outcome;
-    bool is_other_poison;   /* the fault came only with GBX_REPLAY_OTHER_POISON */
-    uint64_t fault_run;     /* the run with the fault, from 1; 0 if there was only one run */
-    int64_t stray_argument; /* slot that contains outcome.stray_address; -1 for none */
-    const char *stray_name; /* of that argument; may be NULL */
+    bool has_core_ids;       /* those of the run; else they are guessed */
+    bool did_complete;       /* in the recorded run */
+    bool is_end_of_run;      /* the recorded run ended in this task */
+    bool is_end_unknown;     /* the run failed, and an older dump does not record in which task */
+    gbx_replay_fault *fault; /* NULL: all calls returned */
+    bool is_other_poison;    /* it came only with the other pattern */
+    uint64_t fault_run;      /* the run with the fault, from 1; 0 if there was only one run */
+    bool is_relocated;       /* see gbx_replay_outcome */
+    uint32_t order;          /* gbx_order_state */
+    uint64_t stray_bytes;    /* that changed outside its outputs */
+    uint64_t stray_address;
+    gbx_stray_range *ranges; /* of stray bytes, in addresses of the run; maybe not all */
+    uint32_t range_count;
+    int64_t stray_argument; /* slot whose extent contains stray_address; -1 for none */
+    bool stray_is_unknown;  /* tensors are too large to search */
+    gbx_replay_finding *findings;
+    uint32_t finding_count; /* notes among them */
+    uint32_t note_count;
+    uint32_t findings_left_out;
     gbx_replay_compared *outputs;
     size_t output_count;
     gbx_replay_times times;
@@ -134,25 +111,34 @@ typedef struct gbx_replay_result {
 /* Payloads by argument of the task; NULL for none. */
 typedef struct gbx_replay_payloads {
     unsigned char *dump[GBX_REPLAY_MAX_ARGUMENTS];
-    unsigned char *replay[GBX_REPLAY_MAX_ARGUMENTS];
-    unsigned char *other[GBX_REPLAY_MAX_ARGUMENTS];
-    unsigned char *before[GBX_REPLAY_MAX_ARGUMENTS];
+    unsigned char *kept[GBX_KEPT_COUNT][GBX_REPLAY_MAX_ARGUMENTS];
 } gbx_replay_payloads;
 
 typedef struct gbx_replay_job {
     gbx_replay_engine *engine;
-    gbx_replay_request request; /* with GBX_REPLAY_POISON */
-    const char *run_end;        /* how the recorded run ended; "" if well */
-    uint64_t runs;              /* at least 1 */
+    gbx_entries *entries;
+    gbx_accesses **accesses; /* made when a finding needs them */
+    gbx_replay_request request;
+    const char *run_end; /* how the recorded run ended; "" if well */
 } gbx_replay_job;
 
-/*
- * Runs the task job->runs times, and once more with the other poison if the first run leaves
- * doubts. The caller frees both outputs, even after a failure.
- */
+/* Runs the task alone. The caller frees both outputs, even after a failure. `out_payloads` may be
+ * NULL. */
 GBX_MUST_USE gbx_status gbx_replay_execute(const gbx_replay_job *job,
                                            gbx_replay_payloads *out_payloads,
                                            gbx_replay_result *out_result);
+
+/* The result of a task whose outcome is there: takes what it needs of the outcome. */
+GBX_MUST_USE gbx_status gbx_replay_result_make(const gbx_replay_job *job,
+                                               gbx_replay_outcome *outcome,
+                                               gbx_replay_result *out_result);
+
+/* --- aftermath.c --- */
+
+/* The findings of an outcome, with what they mean for other tasks. */
+GBX_MUST_USE gbx_status gbx_replay_find_aftermath(const gbx_replay_job *job,
+                                                  const gbx_replay_outcome *outcome,
+                                                  gbx_replay_result *result);
 
 /* Sets result->kernel. */
 void gbx_replay_result_name(gbx_replay_result *result, const gbx_replay_task *task);

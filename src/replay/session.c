@@ -36,7 +36,10 @@ gbx_status gbx_replay_session_open(const gbx_replay_session_config *config,
     GBX_TRY(gbx_replay_read_kept(config->directory, &s->kept));
     GBX_TRY(gbx_replay_kernels_create(config->directory, s->kept, config->is_trusted,
                                       &s->config.kernels, &s->kernels));
-    gbx_replay_engine_config engine = {.timeout_ms = config->timeout_ms,
+    gbx_replay_engine_config engine = {.payload_path =
+                                           gbx_reader_get_origin(s->reader)->payload_path,
+                                       .timeout_ms = config->timeout_ms,
+                                       .jobs = config->jobs,
                                        .chip_blocks = s->kept ? s->kept->blocks : 0,
                                        .gm_bytes = s->kept ? s->kept->gm_bytes : 0};
     return gbx_replay_engine_open(&engine, &s->engine);
@@ -44,6 +47,7 @@ gbx_status gbx_replay_session_open(const gbx_replay_session_config *config,
 
 void gbx_replay_session_close(gbx_replay_session *session) {
     gbx_replay_engine_close(session->engine);
+    gbx_accesses_destroy(session->accesses);
     gbx_replay_kernels_destroy(session->kernels);
     gbx_kept_run_free(session->kept);
     *session = (gbx_replay_session){0};
@@ -93,16 +97,15 @@ gbx_status gbx_replay_session_check_dispatch(const gbx_replay_session *session,
                     session->config.dispatch, task->dispatch_count - 1);
 }
 
-gbx_status gbx_replay_session_job(const gbx_replay_session *session, const gbx_replay_task *task,
+gbx_status gbx_replay_session_job(gbx_replay_session *session, const gbx_replay_task *task,
                                   gbx_replay_job *out_job) {
     const gbx_replay_session_config *config = &session->config;
-    *out_job = (gbx_replay_job){.engine = session->engine,
-                                .request = {.entries = config->entries,
-                                            .task = task,
-                                            .dispatch = config->dispatch,
-                                            .poison = GBX_REPLAY_POISON},
-                                .run_end = session->run_end,
-                                .runs = config->runs};
+    *out_job = (gbx_replay_job){
+        .engine = session->engine,
+        .entries = config->entries,
+        .accesses = &session->accesses,
+        .request = {.task = task, .dispatch = config->dispatch, .runs = config->runs},
+        .run_end = session->run_end};
     GBX_TRY(gbx_replay_session_check_dispatch(session, task));
     return gbx_replay_kernels_find(session->kernels, task, out_job->request.objects);
 }
@@ -114,8 +117,9 @@ static void refuse(const gbx_replay_task *task, gbx_status status, gbx_replay_re
     *result = (gbx_replay_result){.verdict = GBX_REPLAY_REFUSED,
                                   .task = task->task,
                                   .task_id = task->task_id,
-                                  .dispatch = -1,
-                                  .stray_argument = -1};
+                                  .order = GBX_ORDER_NOT_ASKED,
+                                  .stray_argument = -1,
+                                  .dispatch = -1};
     gbx_replay_result_name(result, task);
     result->refusal.code = gbx_status_code(status);
     result->refusal.lack = task->lack;
@@ -125,47 +129,128 @@ static void refuse(const gbx_replay_task *task, gbx_status status, gbx_replay_re
     gbx_status_free(status);
 }
 
-gbx_status gbx_replay_session_run(gbx_replay_session *session, uint64_t first, uint64_t last,
-                                  void (*progress)(void *context, uint64_t count), void *context,
-                                  gbx_replay_results *out_results) {
-    gbx_replay_results *list = out_results;
-    *list = (gbx_replay_results){0};
-    for (uint64_t number, from = first; from <= last; from = number + 1) {
-        GBX_TRY(next_task(session, from, &number));
-        if (number > last || number == UINT64_MAX)
-            break;
-        GBX_TRY(
-            gbx_array_reserve(&list->items, &list->capacity, list->count + 1, "replaying tasks"));
-        gbx_replay_result *result = &list->items[list->count++];
-        gbx_replay_task task;
-        gbx_replay_payloads payloads;
-        gbx_replay_job job;
-        *result = (gbx_replay_result){0};
-        gbx_status status = gbx_replay_task_read(session->config.entries, number, &task);
-        if (!status)
-            status = gbx_replay_session_job(session, &task, &job);
-        if (!status) {
-            status = gbx_replay_execute(&job, &payloads, result);
-            gbx_replay_payloads_free(&payloads);
+/* A task that is asked about, or its refusal. */
+typedef struct asked {
+    gbx_replay_task task;
+    gbx_replay_job job;
+    gbx_status refusal;
+} asked;
+
+/* All that are asked about, in order: a ring. */
+enum { MAX_ASKED = 1024 };
+
+typedef struct asking {
+    gbx_replay_session *session;
+    gbx_replay_on_result on_result;
+    void *context;
+    asked *items[MAX_ASKED];
+    uint32_t first;
+    uint32_t count;
+} asking;
+
+static void free_asked(asked *one) {
+    gbx_replay_task_free(&one->task);
+    gbx_status_free(one->refusal);
+    free(one);
+}
+
+/* Whether a failure concerns only this task: then the others go on. */
+static bool is_of_task(gbx_status status) {
+    gbx_code code = gbx_status_code(status);
+    return code != GBX_IO && code != GBX_INTERNAL;
+}
+
+/* The task stays with the session until its outcome is taken. */
+static gbx_status ask(asking *a, uint64_t number) {
+    asked *one = calloc(1, sizeof *one);
+    if (!one)
+        return gbx_fail_memory("replaying tasks");
+    a->items[(a->first + a->count++) % MAX_ASKED] = one;
+    one->refusal = gbx_replay_task_read(a->session->config.entries, number, &one->task);
+    if (!one->refusal)
+        one->refusal = gbx_replay_session_job(a->session, &one->task, &one->job);
+    if (!one->refusal)
+        one->refusal = gbx_replay_submit(a->session->engine, &one->job.request);
+    if (!one->refusal || is_of_task(one->refusal))
+        return NULL;
+    gbx_status failure = one->refusal;
+    one->refusal = NULL;
+    a->count--;
+    free_asked(one);
+    return failure;
+}
+
+static gbx_status hand_over(asking *a, asked *one, gbx_replay_taken *taken) {
+    gbx_replay_result result = {0};
+    gbx_status refusal = one->refusal ? one->refusal : taken->status;
+    gbx_status status = NULL;
+    one->refusal = NULL;
+    if (refusal)
+        refuse(&one->task, refusal, &result);
+    else
+        status = gbx_replay_result_make(&one->job, &taken->outcome, &result);
+    gbx_replay_outcome_free(&taken->outcome);
+    if (!status)
+        status = a->on_result(a->context, &result);
+    gbx_replay_result_free(&result);
+    return status;
+}
+
+/* Hands over what is done; waits for the first task if there is no room for more. */
+static gbx_status collect(asking *a, bool waits) {
+    while (a->count > 0) {
+        asked *one = a->items[a->first];
+        gbx_replay_taken taken = {0};
+        bool is_there = one->refusal != NULL;
+        if (!is_there)
+            GBX_TRY(gbx_replay_take(a->session->engine, waits, &taken, &is_there));
+        if (!is_there)
+            return NULL;
+        if (taken.status && !is_of_task(taken.status)) {
+            gbx_replay_outcome_free(&taken.outcome);
+            return taken.status;
         }
-        if (status) {
-            gbx_replay_result_free(result);
-            refuse(&task, status, result);
-        }
-        gbx_replay_task_free(&task);
-        if (progress)
-            progress(context, list->count);
+        a->first = (a->first + 1) % MAX_ASKED;
+        a->count--;
+        gbx_status status = hand_over(a, one, &taken);
+        free_asked(one);
+        GBX_TRY(status);
+        waits &= a->count == MAX_ASKED; /* one place is enough */
     }
-    if (list->count == 0)
-        return gbx_fail(GBX_OUT_OF_RANGE, "the dump has none of these tasks");
     return NULL;
 }
 
-void gbx_replay_results_free(gbx_replay_results *results) {
-    for (uint64_t i = 0; i < results->count; ++i)
-        gbx_replay_result_free(&results->items[i]);
-    free(results->items);
-    *results = (gbx_replay_results){0};
+static gbx_status ask_all(asking *a, uint64_t first, uint64_t last, bool *out_is_any) {
+    *out_is_any = false;
+    for (uint64_t number, from = first; from <= last; from = number + 1) {
+        GBX_TRY(next_task(a->session, from, &number));
+        if (number > last || number == UINT64_MAX)
+            break;
+        *out_is_any = true;
+        GBX_TRY(ask(a, number));
+        GBX_TRY(collect(a, a->count == MAX_ASKED));
+    }
+    while (a->count > 0)
+        GBX_TRY(collect(a, true));
+    return NULL;
+}
+
+gbx_status gbx_replay_session_run(gbx_replay_session *session, uint64_t first, uint64_t last,
+                                  gbx_replay_on_result on_result, void *context) {
+    asking *a = calloc(1, sizeof *a);
+    bool is_any;
+    if (!a)
+        return gbx_fail_memory("replaying tasks");
+    a->session = session;
+    a->on_result = on_result;
+    a->context = context;
+    gbx_status status = ask_all(a, first, last, &is_any);
+    for (; a->count > 0; --a->count, a->first = (a->first + 1) % MAX_ASKED)
+        free_asked(a->items[a->first]);
+    free(a);
+    if (!status && !is_any)
+        status = gbx_fail(GBX_OUT_OF_RANGE, "the dump has none of these tasks");
+    return status;
 }
 
 /* --- under a debugger --- */

@@ -14,6 +14,7 @@ typedef struct gbx_replay_session_config {
     uint32_t timeout_ms;             /* 0: the default */
     int64_t dispatch;                /* of each task; -1 for all */
     uint64_t runs;                   /* of each task; at least 1 */
+    uint32_t jobs;                   /* processes; 0: one for each processor */
 } gbx_replay_session_config;
 
 typedef struct gbx_replay_session {
@@ -22,7 +23,8 @@ typedef struct gbx_replay_session {
     gbx_kept_run *kept; /* NULL: the dump has no run.json */
     gbx_replay_kernels *kernels;
     gbx_replay_engine *engine;
-    const char *run_end; /* how the recorded run ended; "" if well */
+    gbx_accesses *accesses; /* NULL until a finding needs them */
+    const char *run_end;    /* how the recorded run ended; "" if well */
 } gbx_replay_session;
 
 /* The caller closes the session, even after a failure. */
@@ -39,26 +41,22 @@ GBX_MUST_USE gbx_status gbx_replay_session_check_dispatch(const gbx_replay_sessi
                                                           const gbx_replay_task *task);
 
 /* The job that runs a task; fails like gbx_replay_kernels_find. */
-GBX_MUST_USE gbx_status gbx_replay_session_job(const gbx_replay_session *session,
+GBX_MUST_USE gbx_status gbx_replay_session_job(gbx_replay_session *session,
                                                const gbx_replay_task *task,
                                                gbx_replay_job *out_job);
 
-typedef struct gbx_replay_results {
-    gbx_replay_result *items;
-    uint64_t count;
-    uint64_t capacity;
-} gbx_replay_results;
+/* Takes the result of a task: what it does not move out is freed after it. */
+typedef gbx_status (*gbx_replay_on_result)(void *context, gbx_replay_result *result);
 
 /*
- * Runs all tasks from `first` to `last`, inclusive. A task that cannot run is GBX_REPLAY_REFUSED,
- * and the others go on. `progress` may be NULL; it gets the number of tasks done. GBX_OUT_OF_RANGE
- * if the dump has none of them. The caller frees the results, even after a failure.
+ * Runs all tasks from `first` to `last`, inclusive, a few at a time, and hands over their results
+ * in order: memory does not grow with the number of tasks. A task that cannot run is
+ * GBX_REPLAY_REFUSED, and the others go on. GBX_OUT_OF_RANGE if the dump has none of them; a
+ * failure of `on_result` ends it.
  */
 GBX_MUST_USE gbx_status gbx_replay_session_run(gbx_replay_session *session, uint64_t first,
-                                               uint64_t last,
-                                               void (*progress)(void *context, uint64_t count),
-                                               void *context, gbx_replay_results *out_results);
-void gbx_replay_results_free(gbx_replay_results *results);
+                                               uint64_t last, gbx_replay_on_result on_result,
+                                               void *context);
 
 /*
  * Runs gdb on this terminal with the calls of the task, stopped at kernel_entry, and returns when

@@ -36,7 +36,8 @@ static gbx_status take_task(gbx_task_slots *slots, const gbx_record_task *record
             continue;
         const gbx_run_kernel *kernel = gbx_run_info_kernel(run, func_id);
         bool has_name = kernel && kernel->name && kernel->name[0];
-        snprintf(task->name_texts[i], sizeof task->name_texts[i], "func %" PRIu32, func_id);
+        if (!has_name)
+            snprintf(task->name_texts[i], sizeof task->name_texts[i], "func %" PRIu32, func_id);
         task->kernel_names[i] = has_name ? kernel->name : task->name_texts[i];
     }
     if (!(gbx_reader_get_origin(slots->reader)->known & GBX_KNOWN_SUBTASKS))
@@ -107,9 +108,11 @@ static gbx_status take_tensor(gbx_task_slots *slots, const gbx_record_tensor *re
         slot->before = entry;
         slot->before_flags = record->head.flags;
         slot->before_bytes = has_payload ? record->bin_size : 0;
+        slot->before_offset = record->bin_offset;
         slot->is_before_complete = is_complete(record, &view);
     } else if (record->head.stage == GBX_STAGE_AFTER && is_complete(record, &view)) {
         slot->after = entry;
+        slot->after_offset = record->bin_offset;
     }
     return NULL;
 }
@@ -127,9 +130,10 @@ static gbx_status take_scalar(gbx_task_slots *slots, const gbx_record_scalar *re
     return NULL;
 }
 
+/* Slots beyond the count are not initialized. */
 static gbx_task_slot *count_slot(gbx_task_slots *slots, uint32_t index) {
-    if (index >= slots->count)
-        slots->count = index + 1;
+    for (; slots->count <= index; ++slots->count)
+        slots->slots[slots->count] = (gbx_task_slot){.after = GBX_REPLAY_NO_ENTRY};
     return &slots->slots[index];
 }
 
@@ -218,21 +222,37 @@ static gbx_status take_dispatch(gbx_task_slots *slots, const gbx_record_dispatch
 
 /* --- its arguments, from signatures --- */
 
+/* Whether a slot may be a tensor that was recorded as a word. */
+static bool is_undeclared(const gbx_task_slot *slot) {
+    return slot->is_known && !slot->is_tensor &&
+           (slot->dtype == GBX_UINT64 || slot->dtype == GBX_DTYPE_NONE);
+}
+
 /* Older versions recorded a tensor that was never described as a uint64. */
 static void refuse_words(gbx_task_slots *slots, const gbx_run_kernel *kernel) {
     uint32_t tensor_count = 0;
+    bool is_any = false;
+    for (uint32_t i = 0; i < slots->count && !is_any; ++i)
+        is_any = is_undeclared(&slots->slots[i]);
+    if (!is_any)
+        return;
     for (size_t i = 0; i < kernel->signature_count; ++i)
         tensor_count += gbx_parameter_kind(kernel->signature[i]) < GBX_PARAMETER_SCALAR;
     for (uint32_t i = 0; i < tensor_count && i < slots->count; ++i) {
         gbx_task_slot *slot = &slots->slots[i];
-        bool is_undeclared = slot->dtype == GBX_UINT64 || slot->dtype == GBX_DTYPE_NONE;
-        slot->is_undescribed |= slot->is_known && !slot->is_tensor && is_undeclared;
+        slot->is_undescribed |= is_undeclared(slot);
     }
 }
 
 /* Tensors first, then scalars. Records take precedence. */
 static void expect_signature(gbx_task_slots *slots, const gbx_run_kernel *kernel) {
     uint32_t next = 0;
+    uint32_t known = 0;
+    slots->has_signature |= kernel->signature_count > 0;
+    while (known < slots->count && slots->slots[known].is_known)
+        ++known;
+    if (known >= kernel->signature_count)
+        return;
     for (int is_tensor = 1; is_tensor >= 0; --is_tensor)
         for (size_t i = 0; i < kernel->signature_count; ++i) {
             uint32_t parameter = gbx_parameter_kind(kernel->signature[i]);
@@ -244,7 +264,6 @@ static void expect_signature(gbx_task_slots *slots, const gbx_run_kernel *kernel
                                 GBX_DTYPE_NONE);
             next++;
         }
-    slots->has_signature |= kernel->signature_count > 0;
 }
 
 /* --- reading --- */
@@ -303,8 +322,11 @@ static gbx_status read_skipped(gbx_task_slots *slots) {
     return NULL;
 }
 
-static void fill_arguments(const gbx_task_slots *slots) {
+static gbx_status fill_arguments(const gbx_task_slots *slots) {
     gbx_replay_task *task = slots->task;
+    task->arguments = calloc(slots->count + 1, sizeof *task->arguments);
+    if (!task->arguments)
+        return gbx_fail_memory("reading task %" PRIu64, task->task);
     const gbx_reader_origin *origin = gbx_reader_get_origin(slots->reader);
     task->argument_count = slots->count;
     task->has_addresses = origin->known & GBX_KNOWN_ADDRESSES;
@@ -320,8 +342,11 @@ static void fill_arguments(const gbx_task_slots *slots) {
             .name = gbx_run_info_slot_name(gbx_reader_run(slots->reader), task->func_ids, i),
             .before = slot->has_before ? slot->before : GBX_REPLAY_NO_ENTRY,
             .after = slot->role == GBX_ROLE_INPUT ? GBX_REPLAY_NO_ENTRY : slot->after,
+            .before_offset = slot->before_offset,
+            .after_offset = slot->after_offset,
         };
     }
+    return NULL;
 }
 
 static gbx_status read_task(gbx_task_slots *slots) {
@@ -353,7 +378,7 @@ static gbx_status read_task(gbx_task_slots *slots) {
     }
     bool is_journal = gbx_reader_get_origin(slots->reader)->is_journal;
     slots->task->did_complete = !slots->has_in_flight && (slots->has_done || !is_journal);
-    fill_arguments(slots);
+    GBX_TRY(fill_arguments(slots));
     return gbx_task_slots_check(slots);
 }
 
@@ -362,14 +387,13 @@ gbx_status gbx_replay_task_read(gbx_entries *entries, uint64_t task, gbx_replay_
     out_task->task = task;
     for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
         out_task->func_ids[i] = UINT32_MAX;
-    gbx_task_slots *slots = calloc(1, sizeof *slots);
+    gbx_task_slots *slots = malloc(sizeof *slots);
     if (!slots)
         return gbx_fail_memory("reading task %" PRIu64, task);
+    memset(slots, 0, offsetof(gbx_task_slots, slots));
     slots->entries = entries;
     slots->reader = gbx_entries_reader(entries);
     slots->task = out_task;
-    for (int i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i)
-        slots->slots[i].after = GBX_REPLAY_NO_ENTRY;
     gbx_status status = read_task(slots);
     free(slots);
     if (status)
@@ -378,6 +402,9 @@ gbx_status gbx_replay_task_read(gbx_entries *entries, uint64_t task, gbx_replay_
 }
 
 void gbx_replay_task_free(gbx_replay_task *task) {
+    free(task->arguments);
+    task->arguments = NULL;
+    task->argument_count = 0;
     free(task->dispatches);
     task->dispatches = NULL;
     task->dispatch_count = 0;

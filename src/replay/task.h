@@ -22,10 +22,12 @@ typedef struct gbx_replay_argument {
     gbx_tensor tensor; /* data: the address in the run; 0 if the dump does not have it */
     uint64_t bits;     /* of a scalar: its raw word */
     uint32_t dtype;
-    const char *name; /* NULL if it has none; lives as long as the reader */
-    uint64_t before;  /* of an input or inout: the entry before dispatch, with all bytes */
-    uint64_t after;   /* of an output or inout: the entry after completion, with all bytes;
-                         GBX_REPLAY_NO_ENTRY if the dump does not have it: then it is not compared */
+    const char *name;       /* NULL if it has none; lives as long as the reader */
+    uint64_t before;        /* of an input or inout: the entry before dispatch, with all bytes */
+    uint64_t after;         /* of an output or inout: the entry after completion, with all bytes;
+                               GBX_REPLAY_NO_ENTRY if the dump does not have it: then it is not compared */
+    uint64_t before_offset; /* of a tensor's payload, where there is such an entry */
+    uint64_t after_offset;
 } gbx_replay_argument;
 
 /* One call of kernel_entry. */
@@ -53,8 +55,8 @@ typedef struct gbx_replay_task {
     uint32_t func_ids[GBX_SUBTASK_COUNT];        /* UINT32_MAX for none */
     const char *kernel_names[GBX_SUBTASK_COUNT]; /* NULL for none; "func 3" without name */
     uint32_t block_num;
-    bool did_complete; /* false: it crashed, hung, or was running when the run ended */
-    gbx_replay_argument arguments[GBX_REPLAY_MAX_ARGUMENTS]; /* by slot */
+    bool did_complete;              /* false: it crashed, hung, or was running when the run ended */
+    gbx_replay_argument *arguments; /* by slot */
     uint32_t argument_count;
     gbx_replay_dispatch *dispatches; /* by block, then subtask */
     uint32_t dispatch_count;         /* block_num times the number of kernels */

@@ -7,8 +7,9 @@
 
 static const gbx_name verdict_names[] = {[GBX_CHECK_RIGHT] = {.name = "right"},
                                          [GBX_CHECK_INTRODUCED] = {.name = "introduced"},
-                                         [GBX_CHECK_NOT_CHECKED] = {.name = "not_checked"}};
-static const gbx_name_set verdict_set = {verdict_names, GBX_CHECK_NOT_CHECKED + 1};
+                                         [GBX_CHECK_NOT_CHECKED] = {.name = "not_checked"},
+                                         [GBX_CHECK_OVERWRITTEN] = {.name = "overwritten"}};
+static const gbx_name_set verdict_set = {verdict_names, GBX_CHECK_VERDICT_COUNT};
 
 typedef struct reporting {
     gbx_sink *sink;
@@ -87,6 +88,7 @@ typedef struct task_row {
     gbx_check_line of;
     const char *kernel;
     bool is_stray_known;
+    const char *replay; /* the verdict of a replay, or NULL */
 } task_row;
 
 enum { IDENTITY_FIELDS = 3, ARGUMENT_FIELDS = 2 }; /* that `first` has, too */
@@ -98,10 +100,13 @@ static const gbx_field task_fields[] = {
     GBX_FIELD(task_row, of.verdict, NAME, "verdict", NULL, .names = &verdict_set),
     GBX_FIELD(task_row, of.reason, STRING, "reason", NULL),
     GBX_FIELD(task_row, of.missing_outputs, COUNT, "missing_outputs", NULL),
-    GBX_FIELD_IF(task_row, is_stray_known, of.stray_bytes, COUNT, "stray_bytes", NULL)};
+    GBX_FIELD_IF(task_row, is_stray_known, of.stray_bytes, COUNT, "stray_bytes", NULL),
+    GBX_FIELD(task_row, replay, STRING, "replay", NULL),
+    GBX_FIELD(task_row, of.not_called, STRING, "not_called", NULL)};
 
 static task_row make_task(const reporting *r, const gbx_check_line *line) {
-    return (task_row){*line, kernel_name(r, line), !line->stray_is_unknown};
+    return (task_row){*line, kernel_name(r, line), !line->stray_is_unknown,
+                      line->replayed < 0 ? NULL : gbx_replay_verdict_names[line->replayed]};
 }
 
 #define OUTPUT(member, kind, key, ...)                                                             \
@@ -160,6 +165,11 @@ static void print_verdict(const reporting *r) {
     uint64_t unchecked = report->verdicts[GBX_CHECK_NOT_CHECKED];
     const char *tasks =
         gbx_text_counted(t, report->count, report->left_out > 0 ? "chosen task" : "task");
+    if (right == 0 && report->verdicts[GBX_CHECK_OVERWRITTEN] > 0) {
+        gbx_sink_print(r->sink, "no task is wrong for its own inputs; %s overwritten\n",
+                       gbx_text_counted(t, report->verdicts[GBX_CHECK_OVERWRITTEN], "task"));
+        return;
+    }
     if (right == 0) {
         gbx_sink_print(r->sink, "nothing was checked: %s%s\n",
                        report->count > 0 ? tasks : "the dump has no tasks",
@@ -189,6 +199,101 @@ static void print_verdict(const reporting *r) {
     gbx_sink_print(r->sink, "\n");
 }
 
+/* --- text: kernels that were called again --- */
+
+static const gbx_replay_result *accused_of(const reporting *r, const gbx_check_line *line) {
+    return line->accused < 0 ? NULL : &r->report->accused[line->accused];
+}
+
+/* The first task, in graph order, whose kernel has a finding or fails; NULL for none. */
+static const gbx_check_line *first_accused(const reporting *r) {
+    for (uint64_t i = 0; i < r->report->count; ++i)
+        if (r->report->lines[i].accused >= 0)
+            return &r->report->lines[i];
+    return NULL;
+}
+
+/* What its first finding is, or how it fails. */
+static const char *accusation(const reporting *r, const gbx_check_line *line) {
+    gbx_texts *t = &r->sink->texts;
+    const gbx_replay_result *result = accused_of(r, line);
+    for (uint32_t i = 0; i < result->finding_count; ++i)
+        if (!gbx_replay_is_note(&result->findings[i]))
+            return gbx_text_finding(t, r->report->reader, result, &result->findings[i]);
+    return gbx_text_format(t, "%s, fails when it is called again: %s",
+                           gbx_text_shown(t, result->title),
+                           gbx_text_shown(t, result->fault ? result->fault->text : ""));
+}
+
+static void print_accused(const reporting *r, const gbx_check_line *without) {
+    uint64_t shown = 0;
+    for (uint64_t i = 0; i < r->report->count; ++i) {
+        const gbx_check_line *line = &r->report->lines[i];
+        if (line->accused < 0 || line == without)
+            continue;
+        if (shown++ < GBX_CHECK_LINES_MAX)
+            gbx_sink_print(r->sink, "finding: %s\n", accusation(r, line));
+    }
+    if (shown > GBX_CHECK_LINES_MAX)
+        gbx_sink_more(r->sink, "finding: ", shown, GBX_CHECK_LINES_MAX, "; --json lists all\n");
+}
+
+static void print_victims(const reporting *r) {
+    gbx_texts *t = &r->sink->texts;
+    uint64_t shown = 0;
+    for (uint64_t i = 0; i < r->report->count; ++i) {
+        const gbx_check_line *line = &r->report->lines[i];
+        if (line->verdict != GBX_CHECK_OVERWRITTEN)
+            continue;
+        if (shown++ < GBX_CHECK_LINES_MAX)
+            gbx_sink_print(r->sink,
+                           "overwritten: task %s, %s, is wrong in the dump, but its kernel leaves "
+                           "the right values: %s\n",
+                           task_text(r, line), kernel_text(r, line),
+                           gbx_text_shown(t, line->reason));
+    }
+    if (shown > GBX_CHECK_LINES_MAX)
+        gbx_sink_more(r->sink, "overwritten: ", shown, GBX_CHECK_LINES_MAX, "; --json lists all\n");
+}
+
+/* Without a reference that says which is right. */
+static void print_differing(const reporting *r) {
+    gbx_texts *t = &r->sink->texts;
+    uint64_t count = 0;
+    const gbx_check_line *first = NULL;
+    for (uint64_t i = 0; i < r->report->count; ++i) {
+        const gbx_check_line *line = &r->report->lines[i];
+        bool is_listed = line->verdict == GBX_CHECK_INTRODUCED ||
+                         line->verdict == GBX_CHECK_OVERWRITTEN || line->accused >= 0;
+        if (!line->differs || is_listed)
+            continue;
+        if (count++ == 0)
+            first = line;
+    }
+    if (first)
+        gbx_sink_print(
+            r->sink,
+            "differs: %s whose kernels leave other values than the dump has when they are "
+            "called again, the first is task %s: %s\n",
+            gbx_text_counted(t, count, "task"), task_text(r, first),
+            gbx_text_shown(t, replay_text(r, first)));
+}
+
+/* Kernels that were not called: nothing is known about what else they write. */
+static void print_not_called(const reporting *r) {
+    gbx_texts *t = &r->sink->texts;
+    for (uint64_t i = 0; i < r->report->count; ++i) {
+        const gbx_check_line *line = &r->report->lines[i];
+        if (!line->not_called)
+            continue;
+        gbx_sink_print(r->sink,
+                       "not asked: what else kernels read and write, in %s, first in task %s: %s\n",
+                       gbx_text_counted(t, r->report->not_called, "task"), task_text(r, line),
+                       gbx_text_shown(t, line->not_called));
+        return;
+    }
+}
+
 /* "250 checked: 6 introduced, 244 right; 6 not checked" */
 static void print_counts(const reporting *r) {
     gbx_texts *t = &r->sink->texts;
@@ -199,6 +304,11 @@ static void print_counts(const reporting *r) {
                    gbx_text_count(t, verdicts[GBX_CHECK_INTRODUCED]),
                    gbx_text_count(t, verdicts[GBX_CHECK_RIGHT]),
                    gbx_text_count(t, verdicts[GBX_CHECK_NOT_CHECKED]));
+    if (verdicts[GBX_CHECK_OVERWRITTEN] > 0)
+        gbx_sink_print(r->sink, "; %s overwritten by another task",
+                       gbx_text_count(t, verdicts[GBX_CHECK_OVERWRITTEN]));
+    if (report->accused_count > 0)
+        gbx_sink_print(r->sink, "; %s with findings", gbx_text_count(t, report->accused_count));
     if (report->left_out > 0)
         gbx_sink_print(r->sink, "; %s left out by --kernel and --task",
                        gbx_text_count(t, report->left_out));
@@ -347,11 +457,20 @@ static void print_dump_state(const reporting *r) {
 
 static gbx_status print_text(const reporting *r, const gbx_check_line *first) {
     kernel_row row;
+    const gbx_check_line *accused = first_accused(r);
+    bool is_accused_first = accused && (!first || accused < first);
+    if (is_accused_first)
+        gbx_sink_print(r->sink, "%s\n%s\n", accusation(r, accused),
+                       gbx_text_shown(&r->sink->texts, replay_text(r, accused)));
     if (first)
         print_first(r, first);
-    else
+    else if (!accused)
         print_verdict(r);
     print_counts(r);
+    print_accused(r, is_accused_first ? accused : NULL);
+    print_victims(r);
+    print_differing(r);
+    print_not_called(r);
     if (first) {
         gbx_sink_print(r->sink, "\n");
         GBX_TRY(print_introduced(r));
@@ -410,7 +529,9 @@ static gbx_status print_json(const reporting *r, const gbx_check_line *first) {
         gbx_json_put_u64(json, gbx_name_of(&verdict_set, v), verdicts[v]);
     gbx_json_put_u64(json, "left_out", report->left_out);
     gbx_json_put_u64(json, "bad_edges", report->bad_edges);
+    gbx_json_put_u64(json, "not_called", report->not_called);
     put_first(r, first);
+    gbx_findings_put(r->sink, report->reader, report->accused, report->accused_count);
     gbx_json_put_rows(json, "kernels",
                       GBX_ROWS_MADE(kernel_fields, r, r->kernel_count, make_kernel, &row));
     gbx_json_key(json, "tasks");

@@ -29,16 +29,22 @@ static const gbx_name judgements[GBX_SWAP_JUDGEMENT_COUNT] = {
     [GBX_SWAP_WRONG] = {"wrong", "wrong", NULL},
     [GBX_SWAP_NOT_JUDGED] = {"not_judged", "not judged", NULL}};
 
+const char *const gbx_replay_verdict_names[GBX_REPLAY_VERDICT_COUNT] = {
+    "bit_exact", "equal_where_written", "differs", "nothing_written", "not_compared",
+    "fault",     "not_replayed"};
+
 int gbx_replay_exit_code(const gbx_replay_result *result) {
+    bool is_bad = result->times.different > 0 || result->finding_count > result->note_count;
     return gbx_exit_worse(words_of[result->verdict].exit_code,
-                          result->times.different > 0 ? GBX_EXIT_DIFFERS : GBX_EXIT_OK);
+                          is_bad ? GBX_EXIT_DIFFERS : GBX_EXIT_OK);
 }
 
 /* Without a judgement it counts whether something changed. What the new kernel of a task does not
  * write, the old one may have written. */
 int gbx_replay_swap_exit_code(const gbx_replay_swap *swap) {
     gbx_replay_verdict verdict = swap->result.verdict;
-    bool is_right = swap->judgement <= GBX_SWAP_RIGHT && swap->result.times.different == 0;
+    bool is_right = swap->judgement <= GBX_SWAP_RIGHT && swap->result.times.different == 0 &&
+                    swap->result.finding_count == swap->result.note_count;
     if (verdict != GBX_REPLAY_FAULT && swap->judgement != GBX_SWAP_NOT_JUDGED)
         return is_right ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
     if (verdict == GBX_REPLAY_PARTLY && swap->result.dispatch < 0)
@@ -155,6 +161,10 @@ typedef struct task_row {
     bool is_end_known;
     bool is_stray_known;
     bool has_stray_argument;
+    bool has_fault;
+    gbx_replay_fault fault;
+    uint32_t finding_count; /* without notes */
+    const char *order;
     const char *note;
 } task_row;
 
@@ -174,14 +184,15 @@ static const gbx_field task_fields[] = {
     TASK(of.refusal.sentence, STRING, "reason", NULL),
     TASK(sums.mismatches, COUNT, NULL, "MISMATCHES", .hides_zero = true, .leaves = 5),
     TASK(sums.not_written, COUNT, NULL, "NOT WRITTEN", .hides_zero = true, .leaves = 4),
+    TASK(finding_count, COUNT, NULL, "FINDINGS", .hides_zero = true, .leaves = 6),
     TASK_IF(has_returned, of.times.median_ns, NS, NULL, "TIME", .leaves = 1),
     TASK(note, STRING, NULL, "NOTE", .narrowest = 6)};
 static const gbx_field fault_fields[] = {
-    TASK(of.outcome.fault.text, TEXT, "text", NULL),
-    TASK(of.outcome.fault.is_hang, BOOL, "is_hang", NULL),
-    TASK(of.outcome.fault.signal, NUMBER, "signal", NULL),
-    TASK_IF(of.outcome.fault.has_address, of.outcome.fault.address, HEX, "address", NULL),
-    TASK(of.outcome.fault.dispatch, NUMBER, "dispatch", NULL),
+    TASK(fault.text, TEXT, "text", NULL),
+    TASK(fault.is_hang, BOOL, "is_hang", NULL),
+    TASK(fault.signal, NUMBER, "signal", NULL),
+    TASK_IF(fault.has_address, fault.address, HEX, "address", NULL),
+    TASK(fault.dispatch, NUMBER, "dispatch", NULL),
     TASK_IF(of.fault_run, of.fault_run, NUMBER, "run", NULL),
     TASK_IF(is_end_known, of.is_end_of_run, BOOL, "as_in_the_run", NULL),
     TASK(of.is_other_poison, BOOL, "with_other_poison_only", NULL)};
@@ -192,12 +203,19 @@ static const gbx_field repeat_fields[] = {
 static const gbx_field effect_fields[] = {
     TASK_IF(of.times.runs, of.times.median_ns, NS, "ns_per_call", NULL),
     GBX_OBJECT("repeat", repeat_fields, GBX_KNOWN_IF(task_row, is_repeated)),
-    TASK_IF(is_stray_known, of.outcome.stray_bytes, COUNT, "stray_bytes", NULL),
-    TASK_IF(of.outcome.stray_bytes, of.outcome.stray_address, HEX, "stray_address", NULL),
+    TASK_IF(is_stray_known, of.stray_bytes, COUNT, "stray_bytes", NULL),
+    TASK_IF(of.stray_bytes, of.stray_address, HEX, "stray_address", NULL),
     TASK_IF(has_stray_argument, of.stray_argument, I64, "stray_argument", NULL),
+    TASK(order, STRING, "order", NULL),
     TASK_IF(is_replayed, of.did_complete, BOOL, "did_complete", NULL),
-    TASK_IF(is_replayed, of.outcome.is_relocated, BOOL, "is_relocated", NULL),
+    TASK_IF(is_replayed, of.is_relocated, BOOL, "is_relocated", NULL),
     TASK_IF(is_replayed, of.has_core_ids, BOOL, "has_core_ids", NULL)};
+
+/* Whether dispatches were called one at a time, in both orders; in JSON. */
+static const char *const order_names[] = {
+    [GBX_ORDER_SINGLE] = "one_dispatch", [GBX_ORDER_ASKED] = "asked",
+    [GBX_ORDER_WAITS] = "they_wait",     [GBX_ORDER_SPINS] = "they_spin",
+    [GBX_ORDER_TOO_LARGE] = "too_large", [GBX_ORDER_NOT_ASKED] = "not_asked"};
 
 /* The line says which task it is. */
 static const char *refusal_reason(const gbx_replay_result *result) {
@@ -208,18 +226,18 @@ static const char *task_note(gbx_texts *t, const gbx_replay_result *result,
                              const gbx_replay_sums *sums) {
     if (result->verdict == GBX_REPLAY_REFUSED)
         return refusal_reason(result);
-    if (result->verdict == GBX_REPLAY_FAULT)
-        return result->outcome.fault.text;
-    if (result->outcome.stray_bytes > 0)
-        return gbx_text_format(t, "changed %s outside its outputs",
-                               gbx_text_counted(t, result->outcome.stray_bytes, "byte"));
+    if (result->fault)
+        return result->fault->text;
+    if (result->finding_count > result->note_count)
+        for (uint32_t i = 0; i < result->finding_count; ++i)
+            if (!gbx_replay_is_note(&result->findings[i]))
+                return gbx_replay_finding_names[result->findings[i].is.kind];
     if (result->verdict != GBX_REPLAY_NOT_COMPARED && sums->not_compared > 0)
         return gbx_text_format(t, "%s not compared",
                                gbx_text_counted(t, sums->not_compared, "output"));
-    return sums->unstable > 0            ? "reads its output, or is not deterministic"
-           : result->times.different > 0 ? "not the same in all runs"
-           : sums->unchanged > 0         ? "output unchanged by the call"
-                                         : "";
+    return result->times.different > 0 ? "not the same in all runs"
+           : sums->unchanged > 0       ? "output unchanged by the call"
+                                       : "";
 }
 
 typedef struct task_source {
@@ -230,20 +248,25 @@ typedef struct task_source {
 static gbx_status make_task(const void *context, uint64_t number, void *out_row) {
     const task_source *source = context;
     const gbx_replay_result *result = &source->results[number];
-    const gbx_replay_outcome *outcome = &result->outcome;
     bool is_replayed = result->verdict != GBX_REPLAY_REFUSED;
     task_row *row = out_row;
-    *row =
-        (task_row){.of = *result,
-                   .sums = gbx_replay_result_sums(result),
-                   .verdict = words_of[result->verdict],
-                   .is_one_dispatch = result->dispatch >= 0,
-                   .is_replayed = is_replayed,
-                   .has_returned = is_replayed && result->verdict != GBX_REPLAY_FAULT,
-                   .is_repeated = result->times.runs > 1,
-                   .is_end_known = !result->is_end_unknown,
-                   .is_stray_known = is_replayed && !outcome->stray_is_unknown,
-                   .has_stray_argument = outcome->stray_bytes > 0 && result->stray_argument >= 0};
+    *row = (task_row){.of = *result,
+                      .sums = gbx_replay_result_sums(result),
+                      .verdict = words_of[result->verdict],
+                      .is_one_dispatch = result->dispatch >= 0,
+                      .is_replayed = is_replayed,
+                      .has_returned = is_replayed && result->verdict != GBX_REPLAY_FAULT,
+                      .is_repeated = result->times.runs > 1,
+                      .is_end_known = !result->is_end_unknown,
+                      .is_stray_known = is_replayed && !result->fault && !result->stray_is_unknown,
+                      .has_stray_argument = result->stray_argument >= 0,
+                      .has_fault = result->fault != NULL,
+                      .finding_count = result->finding_count - result->note_count,
+                      .order =
+                          order_names[result->order <= GBX_ORDER_NOT_ASKED ? result->order
+                                                                           : GBX_ORDER_NOT_ASKED]};
+    if (result->fault)
+        row->fault = *result->fault;
     row->note = task_note(&source->sink->texts, result, &row->sums);
     return NULL;
 }
@@ -287,15 +310,15 @@ static void print_not_compared(gbx_sink *sink, const gbx_replay_result *result,
 /* "kernel x crashed (...): SIGSEGV...; as in the recorded run: ..."; without a line's end. */
 static void print_fault(gbx_sink *sink, const gbx_replay_result *result, const char *run_end) {
     gbx_texts *t = &sink->texts;
-    gbx_sink_print(sink, "%s", gbx_text_shown(t, result->outcome.fault.text));
+    gbx_sink_print(sink, "%s", gbx_text_shown(t, result->fault->text));
     if (result->fault_run > 0)
         gbx_sink_print(sink, ", in run %" PRIu64, result->fault_run);
     if (result->is_other_poison)
-        gbx_sink_print(sink, "; result depends on initial output bytes: the kernel reads its "
-                             "outputs");
+        gbx_sink_print(sink, "; only with the other pattern: it depends on bytes that it was not "
+                             "given");
     if (result->did_complete) {
         gbx_sink_print(sink, "; in the recorded run it completed%s",
-                       result->dispatch >= 0 && result->outcome.fault.is_hang
+                       result->dispatch >= 0 && result->fault->is_hang
                            ? ": one dispatch may wait for others; replay without --dispatch"
                            : "");
         return;
@@ -307,12 +330,17 @@ static void print_fault(gbx_sink *sink, const gbx_replay_result *result, const c
                                           : "");
 }
 
-/* The end of the first line: "; in 4 of 5 runs it left other bits than in the first" */
+/* The end of the first line: "; in 4 of 5 runs it left other bits than in the first; 1 finding" */
 static void print_runs(gbx_sink *sink, const gbx_replay_result *result) {
+    uint32_t findings = result->finding_count - result->note_count;
     if (result->times.runs > 1 && result->times.different > 0)
         gbx_sink_print(sink, "; in %s of %s runs it left other bits than in the first",
                        gbx_text_count(&sink->texts, result->times.different),
                        gbx_text_count(&sink->texts, result->times.runs));
+    if (findings > 0)
+        gbx_sink_print(
+            sink, "; %s",
+            gbx_sink_colour(sink, GBX_RED, gbx_text_counted(&sink->texts, findings, "finding")));
     gbx_sink_print(sink, "\n");
 }
 
@@ -365,39 +393,53 @@ static void print_times(gbx_sink *sink, const gbx_replay_times *times) {
                                                            gbx_text_count(t, times->different)));
 }
 
-/* What depends on chance, what else it wrote, how long it took. */
-static void print_notes(gbx_sink *sink, const gbx_replay_result *result, uint64_t unstable) {
+/* Why the order of dispatches was not asked about; NULL if it was, or if there is only one. */
+static const char *why_no_order(const gbx_replay_result *result) {
+    switch (result->order) {
+    case GBX_ORDER_WAITS:
+        return "its blocks wait for each other";
+    case GBX_ORDER_SPINS:
+        return "a block alone does not return, and does not yield while it waits";
+    case GBX_ORDER_TOO_LARGE:
+        return "it has too many blocks or too large outputs";
+    case GBX_ORDER_NOT_ASKED:
+        return result->dispatch < 0 && result->did_complete && !result->fault
+                   ? "a block called alone fails"
+                   : NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* One line for each finding, then each note; what was not asked; how long it took. */
+static void print_notes(const gbx_replay_reporting *r, const gbx_replay_result *result) {
+    gbx_sink *sink = r->sink;
     gbx_texts *t = &sink->texts;
-    uint64_t stray = result->outcome.stray_bytes;
-    if (unstable > 0)
-        gbx_sink_print(sink,
-                       "%s %s with the initial output bytes: the kernel reads its output before it "
-                       "writes it, keeps static variables between calls, or is not deterministic\n",
-                       gbx_text_counted(t, unstable, "element"),
-                       gbx_text_verb(unstable, "changes", "change"));
-    if (stray > 0)
-        gbx_sink_print(sink,
-                       "the kernel also changed %s outside its outputs, the first at 0x%" PRIx64
-                       "%s%s\n",
-                       gbx_text_counted(t, stray, "byte"), result->outcome.stray_address,
-                       result->stray_argument >= 0 ? ", in argument " : "",
-                       result->stray_argument < 0
-                           ? ""
-                           : gbx_text_shown(t, gbx_text_arg(t, (uint32_t)result->stray_argument,
-                                                            result->stray_name)));
+    for (int are_notes = 0; are_notes < 2; ++are_notes)
+        for (uint32_t i = 0; i < result->finding_count; ++i)
+            if (gbx_replay_is_note(&result->findings[i]) == are_notes)
+                gbx_sink_print(sink, "%s: %s\n",
+                               are_notes ? gbx_sink_colour(sink, GBX_YELLOW, "note")
+                                         : gbx_sink_colour(sink, GBX_RED, "finding"),
+                               gbx_text_finding(t, r->reader, result, &result->findings[i]));
+    gbx_sink_count(sink, "not listed: ", result->findings_left_out, "more finding", "");
+    if (why_no_order(result))
+        gbx_sink_print(sink, "not asked: whether its blocks race, because %s\n",
+                       why_no_order(result));
     print_times(sink, &result->times);
-    if (result->outcome.stray_is_unknown)
-        gbx_sink_print(sink, "not searched for writes outside its outputs: its tensors are too "
+    if (result->stray_is_unknown)
+        gbx_sink_print(sink, "not asked: writes outside its outputs, because its tensors are too "
                              "large\n");
-    if (result->outcome.is_relocated)
+    if (result->is_relocated)
         gbx_sink_print(sink, "tensors are at other addresses than in the run: the dump lacks the "
                              "addresses, or no chip has them\n");
 }
 
-static gbx_status print_text(gbx_sink *sink, const gbx_replay_result *result, const char *run_end) {
+static gbx_status print_text(const gbx_replay_reporting *r, const gbx_replay_result *result) {
     gbx_replay_sums sums = gbx_replay_result_sums(result);
+    gbx_sink *sink = r->sink;
     output_row row;
-    print_head(sink, result, &sums, run_end);
+    print_head(sink, result, &sums, r->run_end);
     if (result->verdict != GBX_REPLAY_FAULT)
         GBX_TRY(gbx_rows_print(
             sink,
@@ -417,62 +459,21 @@ static gbx_status print_text(gbx_sink *sink, const gbx_replay_result *result, co
                        result->has_core_ids
                            ? ""
                            : ", core_id (a guess, because the run was without --dump-args)");
-    print_notes(sink, result, sums.unstable);
+    print_notes(r, result);
     return NULL;
 }
 
 /* --- text: several tasks --- */
 
-/* What the first line says of the first such task; NULL for nothing. */
-static const char *trouble(const gbx_replay_result *result) {
-    if (result->verdict == GBX_REPLAY_FAULT)
-        return "fails";
-    if (result->verdict == GBX_REPLAY_DIFFERS)
-        return "differs";
-    return result->times.different > 0 ? "is not the same in all runs" : NULL;
+const char *gbx_replay_verdict_text(gbx_sink *sink, gbx_replay_verdict verdict) {
+    return word(sink, verdict, words_of[verdict].text);
 }
 
-/* The table may be long: the first line says where to look. */
-static void print_first(gbx_sink *sink, const gbx_replay_results *results) {
-    const gbx_replay_result *refused = NULL;
-    for (uint64_t i = 0; i < results->count; ++i) {
-        const gbx_replay_result *result = &results->items[i];
-        if (result->verdict == GBX_REPLAY_REFUSED && !refused)
-            refused = result;
-        if (trouble(result)) {
-            gbx_sink_print(sink, "; the first that %s is task %" PRIu64, trouble(result),
-                           result->task);
-            return;
-        }
-    }
-    if (refused)
-        gbx_sink_print(sink, "; the first that is not replayed is task %" PRIu64 ": %s",
-                       refused->task, gbx_text_shown(&sink->texts, refusal_reason(refused)));
-}
-
-static gbx_status print_tasks(gbx_sink *sink, const gbx_replay_results *results,
-                              const uint64_t *counts, const char *run_end) {
-    gbx_texts *t = &sink->texts;
-    const task_source source = {sink, results->items};
+gbx_status gbx_replay_print_rows(const gbx_replay_reporting *r, const gbx_replay_result *results,
+                                 uint64_t count) {
+    const task_source source = {r->sink, results};
     task_row row;
-    const char *comma = "";
-    gbx_sink_print(sink, "%s: ", gbx_text_counted(t, results->count, "task"));
-    for (gbx_replay_verdict verdict = 0; verdict < GBX_REPLAY_VERDICT_COUNT; ++verdict) {
-        if (counts[verdict] == 0)
-            continue;
-        gbx_sink_print(sink, "%s%s %s", comma,
-                       counts[verdict] == results->count ? "all"
-                                                         : gbx_text_count(t, counts[verdict]),
-                       word(sink, verdict, words_of[verdict].text));
-        comma = ", ";
-    }
-    print_first(sink, results);
-    gbx_sink_print(sink, "\n");
-    GBX_TRY(gbx_rows_print(
-        sink, GBX_ROWS_MADE(task_fields, &source, results->count, make_task, &row), 1));
-    if (run_end[0])
-        gbx_sink_print(sink, "the recorded run ended with: %s\n", gbx_text_shown(t, run_end));
-    return NULL;
+    return gbx_rows_print(r->sink, GBX_ROWS_MADE(task_fields, &source, count, make_task, &row), 1);
 }
 
 /* --- text: another kernel --- */
@@ -493,16 +494,17 @@ static void print_judged(gbx_sink *sink, const gbx_replay_swap *swap) {
                    gbx_text_exact(t, swap->atol));
 }
 
-static gbx_status print_swap(gbx_sink *sink, const gbx_replay_swap *swap, const char *files,
-                             const char *run_end) {
+static gbx_status print_swap(const gbx_replay_reporting *r, const gbx_replay_swap *swap,
+                             const char *files) {
     const gbx_replay_result *result = &swap->result;
+    gbx_sink *sink = r->sink;
     gbx_texts *t = &sink->texts;
     output_row output;
     element_row element;
     gbx_sink_print(sink, "%s with %s: ", gbx_text_shown(t, result->title),
                    gbx_text_shown(t, files));
     if (result->verdict == GBX_REPLAY_FAULT)
-        print_fault(sink, result, run_end);
+        print_fault(sink, result, r->run_end);
     else if (swap->judgement == GBX_SWAP_NOT_JUDGED)
         gbx_sink_print(sink, "not judged: %s", gbx_text_shown(t, swap->reason));
     else
@@ -517,58 +519,40 @@ static gbx_status print_swap(gbx_sink *sink, const gbx_replay_swap *swap, const 
             sink, GBX_ROWS_MADE(element_fields, swap, swap->element_count, make_element, &element),
             1));
     }
-    print_notes(sink, result, gbx_replay_result_sums(result).unstable);
+    print_notes(r, result);
     return NULL;
 }
 
 /* --- JSON --- */
 
-static void put_members(gbx_sink *sink, const gbx_replay_result *result) {
+void gbx_replay_put(const gbx_replay_reporting *r, const gbx_replay_result *result) {
+    gbx_sink *sink = r->sink;
     gbx_json_writer *json = &sink->json;
     output_row output;
     task_row row;
-    bool has_fault = result->outcome.fault.is_there;
     make_task(&(const task_source){sink, result}, 0, &row);
     gbx_json_put_row(json, GBX_ROWS(task_fields, &row, 1));
     gbx_json_put_objects(json, "outputs",
                          GBX_ROWS_MADE(output_fields, result->outputs,
-                                       row.is_replayed && !has_fault ? result->output_count : 0,
-                                       make_output, &output));
+                                       row.has_returned ? result->output_count : 0, make_output,
+                                       &output));
     gbx_json_key(json, "fault");
-    if (has_fault) {
+    if (row.has_fault) {
         gbx_json_begin_object(json);
         gbx_json_put_row(json, GBX_ROWS(fault_fields, &row, 1));
         gbx_json_end_object(json);
     } else {
         gbx_json_null(json);
     }
+    gbx_findings_put(sink, r->reader, result, 1);
     gbx_json_put_row(json, GBX_ROWS(effect_fields, &row, 1));
 }
 
-static gbx_status put_tasks(gbx_sink *sink, const gbx_replay_results *results,
-                            const uint64_t *counts) {
-    gbx_json_writer *json = gbx_sink_json_begin(sink);
-    gbx_json_key(json, "verdicts");
-    gbx_json_begin_object_inline(json);
-    for (gbx_replay_verdict verdict = 0; verdict < GBX_REPLAY_VERDICT_COUNT; ++verdict)
-        gbx_json_put_u64(json, words_of[verdict].json, counts[verdict]);
-    gbx_json_end_object(json);
-    gbx_json_key(json, "tasks");
-    gbx_json_begin_array(json);
-    for (uint64_t i = 0; i < results->count && !gbx_json_has_failed(json); ++i) {
-        gbx_json_begin_object(json);
-        put_members(sink, &results->items[i]);
-        gbx_json_end_object(json);
-    }
-    gbx_json_end_array(json);
-    return gbx_sink_json_end(sink, NULL);
-}
-
-static gbx_status put_swap(gbx_sink *sink, const gbx_replay_swap *swap) {
+static gbx_status put_swap(const gbx_replay_reporting *r, const gbx_replay_swap *swap) {
     bool is_judged = swap->judgement != GBX_SWAP_NOT_JUDGED;
     element_row element;
-    gbx_json_writer *json = gbx_sink_json_begin(sink);
-    put_members(sink, &swap->result);
+    gbx_json_writer *json = gbx_sink_json_begin(r->sink);
+    gbx_replay_put(r, &swap->result);
     gbx_json_put_string(json, "judgement", judgements[swap->judgement].name);
     gbx_json_put_string(json, "judgement_reason", is_judged ? NULL : swap->reason);
     if (is_judged) {
@@ -583,29 +567,21 @@ static gbx_status put_swap(gbx_sink *sink, const gbx_replay_swap *swap) {
     gbx_json_put_rows(
         json, "elements",
         GBX_ROWS_MADE(element_fields, swap, swap->element_count, make_element, &element));
-    return gbx_sink_json_end(sink, NULL);
+    return gbx_sink_json_end(r->sink, NULL);
 }
 
 /* --- all of it --- */
 
-gbx_status gbx_replay_print(gbx_sink *sink, const gbx_replay_result *result, const char *run_end,
+gbx_status gbx_replay_print(const gbx_replay_reporting *r, const gbx_replay_result *result,
                             bool as_json) {
     if (!as_json)
-        return print_text(sink, result, run_end);
-    gbx_sink_json_begin(sink);
-    put_members(sink, result);
-    return gbx_sink_json_end(sink, NULL);
+        return print_text(r, result);
+    gbx_sink_json_begin(r->sink);
+    gbx_replay_put(r, result);
+    return gbx_sink_json_end(r->sink, NULL);
 }
 
-gbx_status gbx_replay_print_all(gbx_sink *sink, const gbx_replay_results *results,
-                                const char *run_end, bool as_json) {
-    uint64_t counts[GBX_REPLAY_VERDICT_COUNT] = {0};
-    for (uint64_t i = 0; i < results->count; ++i)
-        counts[results->items[i].verdict]++;
-    return as_json ? put_tasks(sink, results, counts) : print_tasks(sink, results, counts, run_end);
-}
-
-gbx_status gbx_replay_print_swap(gbx_sink *sink, const gbx_replay_swap *swap, const char *files,
-                                 const char *run_end, bool as_json) {
-    return as_json ? put_swap(sink, swap) : print_swap(sink, swap, files, run_end);
+gbx_status gbx_replay_print_swap(const gbx_replay_reporting *r, const gbx_replay_swap *swap,
+                                 const char *files, bool as_json) {
+    return as_json ? put_swap(r, swap) : print_swap(r, swap, files);
 }

@@ -75,19 +75,60 @@ GBX_MUST_USE gbx_status gbx_check_print(gbx_sink *sink, const gbx_opened_dump *d
                                         const char *given, const gbx_check_report *report,
                                         bool as_json);
 
+/* --- finding_report.c --- */
+
+/* The names of gbx_finding_of in JSON. */
+extern const char *const gbx_replay_finding_names[GBX_FINDING_KINDS];
+
+/* "task 12, kernel add, changes 4 bytes outside its outputs, ..." */
+const char *gbx_text_finding(gbx_texts *texts, const gbx_reader *reader,
+                             const gbx_replay_result *result, const gbx_replay_finding *finding);
+
+/* "findings" and "notes" of some tasks; those of one, into an array that is begun. */
+void gbx_findings_put(gbx_sink *sink, const gbx_reader *reader, const gbx_replay_result *results,
+                      uint64_t count);
+void gbx_findings_put_items(gbx_sink *sink, const gbx_reader *reader,
+                            const gbx_replay_result *result, bool are_notes);
+
 /* --- replay_report.c --- */
+
+/* Where a report on replayed tasks goes, and what the recorded run ended with, "" if well. */
+typedef struct gbx_replay_reporting {
+    gbx_sink *sink;
+    const gbx_reader *reader;
+    const char *run_end;
+} gbx_replay_reporting;
 
 int gbx_replay_exit_code(const gbx_replay_result *result);
 int gbx_replay_swap_exit_code(const gbx_replay_swap *swap);
 
-/* One task; several, one line each; one with other kernels. `run_end` is what the recorded run
- * ended with, "" where that was well; `files` are those kernels, for people. */
-GBX_MUST_USE gbx_status gbx_replay_print(gbx_sink *sink, const gbx_replay_result *result,
-                                         const char *run_end, bool as_json);
-GBX_MUST_USE gbx_status gbx_replay_print_all(gbx_sink *sink, const gbx_replay_results *results,
-                                             const char *run_end, bool as_json);
-GBX_MUST_USE gbx_status gbx_replay_print_swap(gbx_sink *sink, const gbx_replay_swap *swap,
-                                              const char *files, const char *run_end, bool as_json);
+/* One task; one with other kernels, `files` for people. */
+GBX_MUST_USE gbx_status gbx_replay_print(const gbx_replay_reporting *r,
+                                         const gbx_replay_result *result, bool as_json);
+GBX_MUST_USE gbx_status gbx_replay_print_swap(const gbx_replay_reporting *r,
+                                              const gbx_replay_swap *swap, const char *files,
+                                              bool as_json);
+
+/* The members of one task, in an object that is begun. */
+void gbx_replay_put(const gbx_replay_reporting *r, const gbx_replay_result *result);
+
+/* For a list of tasks: its words, its note and its colour. */
+extern const char *const gbx_replay_verdict_names[GBX_REPLAY_VERDICT_COUNT]; /* in JSON */
+const char *gbx_replay_verdict_text(gbx_sink *sink, gbx_replay_verdict verdict);
+GBX_MUST_USE gbx_status gbx_replay_print_rows(const gbx_replay_reporting *r,
+                                              const gbx_replay_result *results, uint64_t count);
+
+/* --- replay_list_report.c --- */
+
+/* A report on many tasks that grows while they are replayed. */
+typedef struct gbx_replay_listing gbx_replay_listing;
+GBX_MUST_USE gbx_status gbx_replay_listing_begin(const gbx_replay_reporting *r, bool as_json,
+                                                 gbx_replay_listing **out_listing);
+/* A gbx_replay_on_result: `listing` is a gbx_replay_listing. */
+GBX_MUST_USE gbx_status gbx_replay_listing_add(void *listing, gbx_replay_result *result);
+/* Prints the rest and frees it; `status` is what happened before, and is returned. */
+GBX_MUST_USE gbx_status gbx_replay_listing_end(gbx_replay_listing *listing, gbx_status status,
+                                               int *out_exit_code);
 
 /* --- dispatch_report.c --- */
 

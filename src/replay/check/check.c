@@ -14,21 +14,14 @@
 
 /* One task that is being checked. */
 typedef struct checking {
-    gbx_replay_engine *engine;
     gbx_entries *entries;
     const gbx_replay_task *task;
     const void *const *got; /* NULL: the outputs in the dump */
     const gbx_check_reference *references;
     size_t reference_count;
-    unsigned char *wants[GBX_MAX_TENSOR_ARGS]; /* results of references, by output */
+    gbx_check_job *job;
     gbx_check_result *result;
-    const char *objects[GBX_SUBTASK_COUNT];
-    bool is_running;
-    bool is_unsteady; /* references give different results when run again */
 } checking;
-
-/* The first is a large number in every float: a reference that adds to it shows. */
-static const unsigned char poisons[2] = {0x5a, 0xa5};
 
 static void not_checked(gbx_check_result *result, const char *format, ...) GBX_PRINTF(2, 3);
 static void not_checked(gbx_check_result *result, const char *format, ...) {
@@ -58,7 +51,6 @@ static const gbx_check_reference *find_reference(const checking *c, uint32_t fun
 /* Finds the objects of the task's kernels; false, with the reason set, if one has none. */
 static bool find_objects(checking *c) {
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
-        c->objects[i] = NULL;
         if (c->task->func_ids[i] == GBX_NO_KERNEL)
             continue;
         const gbx_check_reference *reference = find_reference(c, c->task->func_ids[i]);
@@ -71,8 +63,8 @@ static bool find_objects(checking *c) {
         else if (!reference->object)
             not_checked(c->result, "kernel %s has no reference in scene.json", name);
         else
-            c->objects[i] = reference->object;
-        if (!c->objects[i])
+            c->job->request.objects[i] = reference->object;
+        if (!c->job->request.objects[i])
             return false;
     }
     return true;
@@ -146,7 +138,13 @@ static void note_fault(const checking *c, const gbx_replay_fault *fault) {
     uint32_t subtask = c->task->dispatches[fault->dispatch].subtask;
     const char *name = c->task->kernel_names[subtask];
     const char *word = fault->signal > 0 ? sigabbrev_np(fault->signal) : NULL;
-    if (fault->is_hang) {
+    if (fault->is_known) {
+        not_checked(c->result, "the reference of kernel %s %s", name, GBX_HUNG_BEFORE);
+    } else if (fault->is_stuck) {
+        not_checked(c->result, "the reference of kernel %s waits for a flag that nothing sets",
+                    name);
+        c->result->hung_func_id = c->task->func_ids[subtask];
+    } else if (fault->is_hang) {
         not_checked(c->result, "the reference of kernel %s hung: it took longer than --timeout",
                     name);
         c->result->hung_func_id = c->task->func_ids[subtask];
@@ -155,74 +153,6 @@ static void note_fault(const checking *c, const gbx_replay_fault *fault) {
     } else {
         not_checked(c->result, "the reference of kernel %s crashed: it ended its process", name);
     }
-}
-
-static gbx_status start(checking *c, unsigned char poison) {
-    gbx_replay_request request = {
-        .entries = c->entries, .task = c->task, .dispatch = -1, .poison = poison};
-    memcpy(request.objects, c->objects, sizeof request.objects);
-    GBX_TRY(gbx_replay_begin(c->engine, &request));
-    c->is_running = true;
-    return NULL;
-}
-
-/* Waits for the references; *out_is_done is false after a fault. */
-static gbx_status finish(checking *c, bool *out_is_done) {
-    gbx_replay_outcome outcome = {0};
-    c->is_running = false;
-    GBX_TRY(gbx_replay_end(c->engine, &outcome));
-    *out_is_done = !outcome.fault.is_there;
-    if (outcome.fault.is_there)
-        note_fault(c, &outcome.fault);
-    c->result->stray_is_unknown |= outcome.stray_is_unknown;
-    if (outcome.stray_bytes > c->result->stray_bytes) {
-        c->result->stray_bytes = outcome.stray_bytes;
-        c->result->stray_address = outcome.stray_address;
-    }
-    return NULL;
-}
-
-static gbx_status fetch(const checking *c, const gbx_check_output *output, void **out_payload) {
-    uint64_t bytes = gbx_tensor_payload_bytes(&output->tensor);
-    void *payload = malloc(bytes + 1);
-    *out_payload = payload;
-    if (!payload)
-        return gbx_fail_memory("checking task %" PRIu64, c->task->task);
-    return gbx_replay_output(c->engine, output->argument, payload);
-}
-
-/* --- comparing --- */
-
-/* Clears unwritten elements in all payloads, so that they count as equal; `again` may be NULL. */
-static void compare(checking *c, gbx_check_output *output, void *got, void *want, void *again) {
-    gbx_tolerance tolerance = tolerance_of(c, output->tensor.dtype);
-    if (again && c->task->arguments[output->argument].role == GBX_ROLE_OUTPUT)
-        output->not_written = gbx_not_written_clear(&output->tensor, want, again, poisons, got);
-    if (again)
-        c->is_unsteady |= gbx_compare(&output->tensor, again, want, &tolerance).mismatches > 0;
-    output->comparison = gbx_compare(&output->tensor, got, want, &tolerance);
-    output->comparison.elements -= output->not_written;
-}
-
-static gbx_status compare_output(checking *c, uint32_t number, bool has_again) {
-    gbx_check_output *output = &c->result->outputs[number];
-    void *again = NULL;
-    void *got = malloc(gbx_tensor_payload_bytes(&output->tensor) + 1);
-    gbx_status status = NULL;
-    if (!got)
-        return gbx_fail_memory("checking task %" PRIu64, c->task->task);
-    if (c->got)
-        memcpy(got, c->got[output->argument], gbx_tensor_payload_bytes(&output->tensor));
-    else
-        status = gbx_replay_read_payload(c->entries, c->task->arguments[output->argument].after,
-                                         &output->tensor, got);
-    if (!status && has_again)
-        status = fetch(c, output, &again);
-    if (!status)
-        compare(c, output, got, c->wants[number], again);
-    free(again);
-    free(got);
-    return status;
 }
 
 /* --- damage --- */
@@ -253,13 +183,17 @@ static gbx_status look_for_hash(gbx_entries *entries, uint64_t index, bool *out_
 
 /* --- checking --- */
 
-/* Starts the references, unless the task cannot be checked. */
-static gbx_status begin_check(checking *c) {
+/* Lists the outputs to compare, unless the task cannot be checked. */
+static gbx_status prepare(checking *c) {
+    gbx_check_job *job = c->job;
+    gbx_check_result *result = c->result;
+    job->request = (gbx_replay_request){
+        .task = c->task, .dispatch = -1, .tolerances = job->tolerances, .got = c->got};
     if (!find_objects(c))
         return NULL;
-    gbx_check_result *result = c->result;
     for (uint32_t i = 0; i < c->task->argument_count; ++i) {
         const gbx_replay_argument *argument = &c->task->arguments[i];
+        job->tolerances[i] = (gbx_tolerance){0};
         if (!argument->is_tensor || argument->role == GBX_ROLE_INPUT || (c->got && !c->got[i]))
             continue;
         if (!c->got && argument->after == GBX_REPLAY_NO_ENTRY) {
@@ -271,16 +205,16 @@ static gbx_status begin_check(checking *c) {
             output->name = argument->name;
             output->tensor = argument->tensor;
             output->not_written = 0;
+            job->tolerances[i] = tolerance_of(c, argument->tensor.dtype);
         }
     }
     if (result->output_count == 0 && result->missing_outputs == 0)
         not_checked(result, "it has no outputs to compare");
-    return c->result->output_count > 0 ? start(c, poisons[0]) : NULL;
+    job->is_asked = result->output_count > 0;
+    return NULL;
 }
 
-static gbx_status compare_all(checking *c, bool has_again) {
-    for (uint32_t i = 0; i < c->result->output_count; ++i)
-        GBX_TRY(compare_output(c, i, has_again));
+static void judge(const checking *c, bool is_unsteady) {
     gbx_check_result *result = c->result;
     const gbx_check_output *unwritten = NULL;
     uint64_t compared = 0;
@@ -295,7 +229,7 @@ static gbx_status compare_all(checking *c, bool has_again) {
             result->worst_output = i;
         }
     }
-    if (c->is_unsteady) {
+    if (is_unsteady) {
         not_checked(result, "its reference gives different results each time: it reads an output "
                             "before writing it, or uninitialized values");
         result->output_count = 0;
@@ -307,7 +241,6 @@ static gbx_status compare_all(checking *c, bool has_again) {
     } else if (result->verdict == GBX_CHECK_RIGHT && compared == 0) {
         not_checked(result, "its outputs have no elements");
     }
-    return NULL;
 }
 
 /* Data that changed on disk is not the kernel's fault. */
@@ -325,69 +258,34 @@ static gbx_status look_for_damage(const checking *c) {
                     "%s is damaged in the dump: its hash no longer matches; run glassbox verify",
                     argument_text(argument->name, argument->slot, text));
         c->result->output_count = 0;
+        c->result->is_damaged = true;
         return NULL;
     }
     return NULL;
 }
 
 /* A task is only wrong if its reference gives the same result twice. */
-static gbx_status compare_outputs(checking *c) {
-    bool is_done, has_poison = false;
-    GBX_TRY(finish(c, &is_done));
-    if (is_done) {
-        /* Results of the references; some elements may still hold poison. */
-        for (uint32_t i = 0; i < c->result->output_count; ++i) {
-            const gbx_check_output *output = &c->result->outputs[i];
-            void *payload;
-            gbx_status status = fetch(c, output, &payload);
-            c->wants[i] = payload;
-            GBX_TRY(status);
-            if (c->task->arguments[output->argument].role == GBX_ROLE_OUTPUT)
-                has_poison |= gbx_poison_is_in(&output->tensor, c->wants[i], poisons[0]);
-        }
-        if (!has_poison)
-            GBX_TRY(compare_all(c, false));
-        if (has_poison || c->result->verdict == GBX_CHECK_INTRODUCED) {
-            GBX_TRY(start(c, poisons[1]));
-            GBX_TRY(finish(c, &is_done));
-            if (is_done)
-                GBX_TRY(compare_all(c, true));
-        }
+static gbx_status conclude(const checking *c, const gbx_replay_outcome *outcome) {
+    gbx_check_result *result = c->result;
+    const gbx_answer *answer = outcome->answer;
+    if (outcome->fault) {
+        note_fault(c, outcome->fault);
+        result->output_count = 0;
+        return NULL;
     }
-    if (!is_done)
-        c->result->output_count = 0;
-    return c->result->verdict == GBX_CHECK_INTRODUCED ? look_for_damage(c) : NULL;
-}
-
-static gbx_status end_check(checking *c) {
-    gbx_status status = c->is_running ? compare_outputs(c) : NULL;
-    for (uint32_t i = 0; i < GBX_MAX_TENSOR_ARGS; ++i)
-        free(c->wants[i]);
-    return status;
-}
-
-gbx_status gbx_check_payloads(gbx_replay_engine *engine, gbx_entries *entries,
-                              const gbx_replay_task *task, const void *const *got,
-                              const gbx_check_reference *references, size_t reference_count,
-                              gbx_check_result *out_result) {
-    checking c = {.engine = engine,
-                  .entries = entries,
-                  .task = task,
-                  .got = got,
-                  .references = references,
-                  .reference_count = reference_count,
-                  .result = out_result};
-    begin_result(out_result);
-    GBX_TRY(begin_check(&c));
-    return end_check(&c);
+    for (uint32_t i = 0; i < result->output_count; ++i) {
+        gbx_check_output *output = &result->outputs[i];
+        output->comparison = answer->outputs[output->argument].comparison;
+        output->not_written = answer->outputs[output->argument].not_written;
+    }
+    result->stray_bytes = answer->stray_bytes;
+    result->stray_address = answer->stray_address;
+    result->stray_is_unknown = answer->stray_is_unknown;
+    judge(c, answer->is_unsteady);
+    return result->verdict == GBX_CHECK_INTRODUCED ? look_for_damage(c) : NULL;
 }
 
 /* --- a task of the dump --- */
-
-struct gbx_check_job {
-    checking checking;
-    gbx_replay_task task;
-};
 
 /* Tensors that do not fit into memory concern only this task; so do records that are missing or
  * contradict each other, while the task is read. */
@@ -402,67 +300,93 @@ static gbx_status take_refusal(gbx_check_result *result, gbx_status status, bool
     return NULL;
 }
 
-static gbx_status begin_job(gbx_check_job *job, uint64_t task) {
-    checking *c = &job->checking;
-    gbx_status status = gbx_replay_task_read(c->entries, task, &job->task);
+static checking checking_of(gbx_check_job *job) {
+    return (checking){
+        .entries = job->entries, .task = &job->task, .job = job, .result = &job->result};
+}
+
+void gbx_check_job_init(gbx_check_job *job) {
+    memset(job, 0, offsetof(gbx_check_job, tolerances));
+}
+
+gbx_status gbx_check_prepare(gbx_check_job *job, gbx_entries *entries, uint64_t task,
+                             const gbx_check_reference *references, size_t reference_count) {
+    job->entries = entries;
+    job->is_asked = false;
+    checking c = checking_of(job);
+    c.references = references;
+    c.reference_count = reference_count;
+    begin_result(c.result);
+    gbx_status status = gbx_replay_task_read(entries, task, &job->task);
     if (status)
         status = gbx_replay_task_explain(&job->task, status, false);
-    GBX_TRY(take_refusal(c->result, status, true));
-    if (c->result->verdict == GBX_CHECK_NOT_CHECKED)
+    GBX_TRY(take_refusal(c.result, status, true));
+    if (c.result->verdict == GBX_CHECK_NOT_CHECKED)
         return NULL;
     if (job->task.did_complete)
-        return take_refusal(c->result, begin_check(c), false);
-    not_checked(c->result, "it did not complete: it crashed, hung, or was running when the run "
-                           "ended");
+        return prepare(&c);
+    not_checked(c.result, "it did not complete: it crashed, hung, or was running when the run "
+                          "ended");
     return NULL;
 }
 
-static void free_job(gbx_check_job *job) {
+gbx_status gbx_check_refuse(gbx_check_job *job, gbx_status status) {
+    job->is_asked = false;
+    return take_refusal(&job->result, status, false);
+}
+
+gbx_status gbx_check_conclude(gbx_check_job *job, const gbx_replay_outcome *outcome) {
+    const checking c = checking_of(job);
+    return conclude(&c, outcome);
+}
+
+void gbx_check_job_free(gbx_check_job *job) {
     gbx_replay_task_free(&job->task);
-    free(job);
-}
-
-gbx_status gbx_check_begin(gbx_replay_engine *engine, gbx_entries *entries, uint64_t task,
-                           const gbx_check_reference *references, size_t reference_count,
-                           gbx_check_result *out_result, gbx_check_job **out_job) {
-    gbx_check_job *job = calloc(1, sizeof *job);
-    *out_job = NULL;
-    if (!job)
-        return gbx_fail_memory("checking task %" PRIu64, task);
-    job->checking = (checking){.engine = engine,
-                               .entries = entries,
-                               .task = &job->task,
-                               .references = references,
-                               .reference_count = reference_count,
-                               .result = out_result};
-    begin_result(out_result);
-    gbx_status status = begin_job(job, task);
-    if (status)
-        free_job(job);
-    else
-        *out_job = job;
-    return status;
-}
-
-uint64_t gbx_check_job_bytes(const gbx_check_job *job) {
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; job->checking.is_running && i < job->task.argument_count; ++i)
-        if (job->task.arguments[i].is_tensor)
-            bytes += gbx_tensor_payload_bytes(&job->task.arguments[i].tensor);
-    return bytes;
-}
-
-gbx_status gbx_check_end(gbx_check_job *job) {
-    gbx_check_result *result = job->checking.result;
-    gbx_status status = take_refusal(result, end_check(&job->checking), false);
-    free_job(job);
-    return status;
 }
 
 gbx_status gbx_check_task(gbx_replay_engine *engine, gbx_entries *entries, uint64_t task,
                           const gbx_check_reference *references, size_t reference_count,
                           gbx_check_result *out_result) {
-    gbx_check_job *job;
-    GBX_TRY(gbx_check_begin(engine, entries, task, references, reference_count, out_result, &job));
-    return gbx_check_end(job);
+    gbx_replay_outcome outcome = {0};
+    gbx_check_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return gbx_fail_memory("checking task %" PRIu64, task);
+    gbx_status status = gbx_check_prepare(job, entries, task, references, reference_count);
+    if (!status && job->is_asked) {
+        status = gbx_replay_run(engine, &job->request, &outcome);
+        status = status ? gbx_check_refuse(job, status) : gbx_check_conclude(job, &outcome);
+    }
+    *out_result = job->result;
+    gbx_replay_outcome_free(&outcome);
+    gbx_check_job_free(job);
+    free(job);
+    return status;
+}
+
+/* --- payloads --- */
+
+gbx_status gbx_check_payloads(gbx_replay_engine *engine, gbx_entries *entries,
+                              const gbx_replay_task *task, const void *const *got,
+                              const gbx_check_reference *references, size_t reference_count,
+                              gbx_check_result *out_result) {
+    gbx_replay_outcome outcome = {0};
+    gbx_check_job *job = calloc(1, sizeof *job);
+    if (!job)
+        return gbx_fail_memory("checking task %" PRIu64, task->task);
+    checking c = {.entries = entries,
+                  .task = task,
+                  .got = got,
+                  .references = references,
+                  .reference_count = reference_count,
+                  .job = job,
+                  .result = out_result};
+    begin_result(out_result);
+    gbx_status status = prepare(&c);
+    if (!status && job->is_asked)
+        status = gbx_replay_run(engine, &job->request, &outcome);
+    if (!status && job->is_asked)
+        status = conclude(&c, &outcome);
+    gbx_replay_outcome_free(&outcome);
+    free(job);
+    return status;
 }

@@ -10,6 +10,9 @@
 #include "store/run/kept_run.h"
 #include "tensor/compare/compare.h"
 
+/* Why a reference is not run. */
+#define GBX_HUNG_BEFORE "hung in an earlier task and was not run again"
+
 /* The reference of one kernel. */
 typedef struct gbx_check_reference {
     uint32_t func_id;
@@ -31,7 +34,9 @@ typedef struct gbx_check_output {
 typedef enum gbx_check_verdict {
     GBX_CHECK_RIGHT = 0,
     GBX_CHECK_INTRODUCED = 1, /* wrong for its own inputs */
-    GBX_CHECK_NOT_CHECKED = 2
+    GBX_CHECK_NOT_CHECKED = 2,
+    GBX_CHECK_OVERWRITTEN = 3, /* wrong in the dump, but its kernel leaves the right values */
+    GBX_CHECK_VERDICT_COUNT = 4
 } gbx_check_verdict;
 
 typedef struct gbx_check_result {
@@ -44,6 +49,7 @@ typedef struct gbx_check_result {
     uint64_t stray_bytes;     /* that references changed outside of outputs and inouts */
     uint64_t stray_address;   /* of the first one */
     bool stray_is_unknown;    /* tensors are too large to search: the two above are 0 */
+    bool is_damaged;          /* of NOT_CHECKED: its data changed on disk */
     gbx_check_output outputs[GBX_MAX_TENSOR_ARGS]; /* compared outputs and inouts */
 } gbx_check_result;
 
@@ -66,17 +72,26 @@ GBX_MUST_USE gbx_status gbx_check_task(gbx_replay_engine *engine, gbx_entries *e
                                        size_t reference_count, gbx_check_result *out_result);
 
 /*
- * The same in two steps: the references run while the caller does something else, such as starting
- * the next task on another engine. All arguments must live until _end, which always frees the job;
- * if _begin fails, there is no job.
+ * The same in steps, for many tasks at a time: _prepare sets the result, or is_asked and a request
+ * for the engine; then _conclude or, for a request that the engine refuses, _refuse sets the
+ * result. The caller frees the job, even after a failure; it must not move in between.
  */
-typedef struct gbx_check_job gbx_check_job;
-GBX_MUST_USE gbx_status gbx_check_begin(gbx_replay_engine *engine, gbx_entries *entries,
-                                        uint64_t task, const gbx_check_reference *references,
-                                        size_t reference_count, gbx_check_result *out_result,
-                                        gbx_check_job **out_job);
-GBX_MUST_USE gbx_status gbx_check_end(gbx_check_job *job);
-uint64_t gbx_check_job_bytes(const gbx_check_job *job); /* of all tensors that it restores */
+typedef struct gbx_check_job {
+    gbx_entries *entries;
+    gbx_replay_task task;
+    bool is_asked;
+    gbx_replay_request request;
+    gbx_tolerance tolerances[GBX_REPLAY_MAX_ARGUMENTS];
+    gbx_check_result result;
+} gbx_check_job;
+
+void gbx_check_job_init(gbx_check_job *job); /* before _prepare; most of it is set there */
+GBX_MUST_USE gbx_status gbx_check_prepare(gbx_check_job *job, gbx_entries *entries, uint64_t task,
+                                          const gbx_check_reference *references,
+                                          size_t reference_count);
+GBX_MUST_USE gbx_status gbx_check_refuse(gbx_check_job *job, gbx_status status);
+GBX_MUST_USE gbx_status gbx_check_conclude(gbx_check_job *job, const gbx_replay_outcome *outcome);
+void gbx_check_job_free(gbx_check_job *job);
 
 /*
  * The same for the outputs of a replay instead of those in the dump: is another kernel right? `got`

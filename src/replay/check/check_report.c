@@ -1,5 +1,7 @@
 #include "replay/check/check_report.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +10,7 @@
 #include "analysis/graph.h"
 #include "base/memory.h"
 #include "replay/internal.h"
+#include "replay/session.h"
 
 enum { RECENT_REASONS = 16 };
 static const char doing[] = "reporting on the dump's tasks";
@@ -42,7 +45,9 @@ static gbx_status fill_line(gbx_check_report *report, uint64_t task, const gbx_c
                              .missing_outputs = result->missing_outputs,
                              .stray_bytes = result->stray_bytes,
                              .stray_address = result->stray_address,
-                             .stray_is_unknown = result->stray_is_unknown};
+                             .stray_is_unknown = result->stray_is_unknown,
+                             .accused = -1,
+                             .replayed = -1};
     GBX_TRY(gbx_reader_find_task(report->reader, task, &record, &is_found));
     if (is_found) {
         line->task_id = record.task_id;
@@ -84,6 +89,9 @@ void gbx_check_report_free(gbx_check_report *report) {
         free(report->lines[i].outputs);
     for (uint64_t i = 0; i < report->reason_count; ++i)
         free(report->reasons[i]);
+    for (uint64_t i = 0; i < report->accused_count; ++i)
+        gbx_replay_result_free(&report->accused[i]);
+    free(report->accused);
     free(report->lines);
     free(report->reasons);
     free(report->scene);
@@ -168,33 +176,25 @@ gbx_status gbx_check_report_group(const gbx_check_report *report, bool is_unchec
 
 /* --- checking a dump --- */
 
-enum {
-    TASKS_OF_ONE = 32, /* for fewer tasks, starting more processes does not pay */
-    PLACES_MAX = 3
-};
+/* A task that is being checked: its kernels and its references are called again. */
+typedef struct asked {
+    gbx_check_job job;
+    gbx_replay_job kernels;
+    bool asks_kernels;
+    gbx_status refusal; /* why its kernels are not called */
+} asked;
 
-/* A larger task is checked by itself, so that only one is in memory at a time. */
-#define LARGE_BYTES (UINT64_C(64) << 20)
+enum { MAX_ASKED = 512 };
 
-/* An engine, and the task that is being checked on it. */
-typedef struct place {
-    gbx_replay_engine *engine;
-    gbx_check_job *job;
-    uint64_t task;
-    gbx_check_result result;
-} place;
-
-/* Checks a few tasks at a time: while references run, other tasks are compared. */
 typedef struct flow {
     const gbx_check_request *request;
-    gbx_kept_run *kept; /* NULL where the dump has no run.json */
+    gbx_replay_session session;
     gbx_task_graph *graph;
     gbx_references *references;
     gbx_check_report *report;
-    place places[PLACES_MAX];
-    size_t place_count;
-    size_t first;  /* the place of the oldest active task */
-    size_t active; /* how many tasks are active, in consecutive places */
+    asked *items[MAX_ASKED]; /* in order: a ring */
+    uint32_t first;
+    uint32_t count;
 } flow;
 
 /* --- selecting tasks --- */
@@ -231,47 +231,192 @@ static void report_progress(const flow *f, gbx_check_step step, uint64_t count) 
         f->request->progress(f->request->progress_context, step, count);
 }
 
-static gbx_status end_first(flow *f) {
-    place *p = &f->places[f->first];
-    f->first = (f->first + 1) % f->place_count;
-    --f->active;
-    GBX_TRY(gbx_check_end(p->job));
-    if (p->result.hung_func_id != GBX_NO_KERNEL) {
-        /* A reference that hung would hang again in each task of its kernel. */
-        for (size_t i = 0; i < f->references->count; ++i)
-            if (f->references->items[i].func_id == p->result.hung_func_id) {
-                f->references->items[i].object = NULL;
-                f->references->items[i].why_not = "hung in an earlier task and was not run again";
-            }
-    }
-    GBX_TRY(gbx_check_report_add(f->report, p->task, &p->result));
-    report_progress(f, GBX_CHECK_GOES_ON, f->report->count + f->report->left_out);
+static void free_asked(asked *one) {
+    gbx_check_job_free(&one->job);
+    gbx_status_free(one->refusal);
+    free(one);
+}
+
+/* Kernels that cannot be called do not keep references from being compared. */
+static gbx_status ask_kernels(flow *f, asked *one) {
+    if (one->job.task.dispatch_count == 0 || !one->job.task.did_complete)
+        return NULL;
+    one->refusal = gbx_replay_session_job(&f->session, &one->job.task, &one->kernels);
+    if (!one->refusal)
+        one->refusal = gbx_replay_submit(f->session.engine, &one->kernels.request);
+    one->asks_kernels = !one->refusal;
     return NULL;
+}
+
+static gbx_status ask(flow *f, uint64_t task) {
+    asked *one = malloc(sizeof *one);
+    if (!one)
+        return gbx_fail_memory("checking task %" PRIu64, task);
+    gbx_check_job_init(&one->job);
+    one->asks_kernels = false;
+    one->refusal = NULL;
+    f->items[(f->first + f->count++) % MAX_ASKED] = one;
+    GBX_TRY(gbx_check_prepare(&one->job, f->request->entries, task, f->references->items,
+                              f->references->count));
+    GBX_TRY(ask_kernels(f, one));
+    if (!one->job.is_asked)
+        return NULL;
+    gbx_status status = gbx_replay_submit(f->session.engine, &one->job.request);
+    return status ? gbx_check_refuse(&one->job, status) : NULL;
+}
+
+/* A reference that hung would hang again in each task of its kernel. */
+static void leave_out_hung(const flow *f, uint32_t func_id) {
+    for (size_t i = 0; func_id != GBX_NO_KERNEL && i < f->references->count; ++i)
+        if (f->references->items[i].func_id == func_id) {
+            f->references->items[i].object = NULL;
+            f->references->items[i].why_not = GBX_HUNG_BEFORE;
+        }
+}
+
+/* Keeps the result of the kernels if it accuses them. */
+static gbx_status take_kernels(flow *f, asked *one, gbx_check_line *line) {
+    gbx_replay_taken taken = {0};
+    bool is_there;
+    gbx_replay_result result = {0};
+    if (one->asks_kernels) {
+        GBX_TRY(gbx_replay_take(f->session.engine, true, &taken, &is_there));
+        if (taken.status)
+            one->refusal = taken.status;
+    }
+    if (!one->asks_kernels || one->refusal) {
+        gbx_replay_outcome_free(&taken.outcome);
+        const char *why = one->refusal ? gbx_status_message(one->refusal)
+                                       : "it is incomplete in the dump, or did not complete";
+        f->report->not_called++;
+        return keep_reason(f->report, why, &line->not_called);
+    }
+    gbx_status status = gbx_replay_result_make(&one->kernels, &taken.outcome, &result);
+    gbx_replay_outcome_free(&taken.outcome);
+    line->differs = result.verdict == GBX_REPLAY_DIFFERS;
+    line->replayed = (int32_t)result.verdict;
+    bool is_accused = result.finding_count > result.note_count || result.fault;
+    if (!status && is_accused) {
+        status = gbx_array_reserve(&f->report->accused, &f->report->accused_capacity,
+                                   f->report->accused_count + 1, doing);
+        if (!status) {
+            line->accused = (int64_t)f->report->accused_count;
+            f->report->accused[f->report->accused_count++] = result;
+            return NULL;
+        }
+    }
+    gbx_replay_result_free(&result);
+    return status;
+}
+
+static gbx_status take_references(flow *f, asked *one) {
+    gbx_replay_taken taken = {0};
+    bool is_there;
+    if (!one->job.is_asked)
+        return NULL;
+    GBX_TRY(gbx_replay_take(f->session.engine, true, &taken, &is_there));
+    gbx_status status = taken.status ? gbx_check_refuse(&one->job, taken.status)
+                                     : gbx_check_conclude(&one->job, &taken.outcome);
+    gbx_replay_outcome_free(&taken.outcome);
+    leave_out_hung(f, one->job.result.hung_func_id);
+    return status;
+}
+
+static gbx_status take_first(flow *f) {
+    asked *one = f->items[f->first];
+    f->first = (f->first + 1) % MAX_ASKED;
+    --f->count;
+    gbx_check_line kernels = {.accused = -1, .replayed = -1};
+    gbx_status status = take_kernels(f, one, &kernels);
+    if (!status)
+        status = take_references(f, one);
+    if (!status)
+        status = gbx_check_report_add(f->report, one->job.task.task, &one->job.result);
+    if (!status) {
+        gbx_check_line *line = &f->report->lines[f->report->count - 1];
+        line->accused = kernels.accused;
+        line->differs = kernels.differs && !one->job.result.is_damaged;
+        f->report->differing += line->differs;
+        line->replayed = kernels.replayed;
+        line->not_called = kernels.not_called;
+    }
+    free_asked(one);
+    report_progress(f, GBX_CHECK_GOES_ON, f->report->count + f->report->left_out);
+    return status;
 }
 
 static gbx_status finish(flow *f) {
-    while (f->active > 0)
-        GBX_TRY(end_first(f));
+    while (f->count > 0)
+        GBX_TRY(take_first(f));
     return NULL;
 }
 
-/* If an earlier task fails, too, its failure is returned. */
-static gbx_status begin(flow *f, uint64_t task) {
-    if (f->active == f->place_count)
-        GBX_TRY(end_first(f));
-    size_t number = (f->first + f->active) % f->place_count;
-    place *p = &f->places[number];
-    p->task = task;
-    gbx_status status = gbx_check_begin(p->engine, f->request->entries, task, f->references->items,
-                                        f->references->count, &p->result, &p->job);
-    if (status)
-        return gbx_status_first(finish(f), status);
-    ++f->active;
-    if (gbx_check_job_bytes(p->job) <= LARGE_BYTES)
-        return NULL;
-    /* The engine keeps the memory until its next use, so it is used next. */
-    GBX_TRY(finish(f));
-    f->first = number;
+/* --- victims --- */
+
+/* Whether a task's stray writes hit an output of another. */
+static bool hits(const gbx_replay_result *result, const gbx_replay_task *task) {
+    for (uint32_t i = 0; i < result->range_count; ++i) {
+        const gbx_tensor written = {.data = result->ranges[i].address,
+                                    .dtype = GBX_UINT8,
+                                    .ndims = 1,
+                                    .shape = {(int64_t)result->ranges[i].bytes},
+                                    .strides = {1}};
+        for (uint32_t a = 0; a < task->argument_count; ++a)
+            if (task->arguments[a].is_tensor && task->arguments[a].role != GBX_ROLE_INPUT &&
+                gbx_tensor_overlaps(&task->arguments[a].tensor, &written))
+                return true;
+    }
+    return false;
+}
+
+/* The task whose stray writes hit an output; NULL if no replay shows one. */
+static const gbx_replay_result *find_guilty(const gbx_check_report *report,
+                                            const gbx_replay_task *task) {
+    for (uint64_t i = 0; i < report->accused_count; ++i)
+        if (report->accused[i].task != task->task && hits(&report->accused[i], task))
+            return &report->accused[i];
+    return NULL;
+}
+
+static gbx_status acquit(gbx_check_report *report, gbx_check_line *line,
+                         const gbx_replay_result *guilty) {
+    char text[GBX_REPLAY_TITLE_BYTES + 128];
+    snprintf(text, sizeof text, "%s wrote into its output", guilty->title);
+    --report->verdicts[line->verdict];
+    line->verdict = GBX_CHECK_OVERWRITTEN;
+    ++report->verdicts[line->verdict];
+    return keep_reason(report, text, &line->reason);
+}
+
+/* Asks whether the kernel of a wrong task leaves right values when it is called again. */
+static gbx_status ask_again(flow *f, gbx_check_line *line) {
+    gbx_replay_task task;
+    gbx_replay_job job;
+    gbx_replay_payloads payloads = {0};
+    gbx_replay_result result = {0};
+    gbx_check_result checked = {.verdict = GBX_CHECK_NOT_CHECKED};
+    GBX_TRY(gbx_replay_task_read(f->request->entries, line->task, &task));
+    const gbx_replay_result *guilty = find_guilty(f->report, &task);
+    gbx_status status = guilty ? gbx_replay_session_job(&f->session, &task, &job) : NULL;
+    if (!status && guilty)
+        status = gbx_replay_execute(&job, &payloads, &result);
+    if (!status && guilty && !result.fault)
+        status = gbx_check_payloads(f->session.engine, f->request->entries, &task,
+                                    (const void *const *)payloads.kept[GBX_KEPT_FIRST],
+                                    f->references->items, f->references->count, &checked);
+    if (!status && checked.verdict == GBX_CHECK_RIGHT)
+        status = acquit(f->report, line, guilty);
+    gbx_replay_payloads_free(&payloads);
+    gbx_replay_result_free(&result);
+    gbx_replay_task_free(&task);
+    return status;
+}
+
+/* A task whose kernel leaves other values than the dump has may be the victim of another. */
+static gbx_status look_for_victims(flow *f) {
+    for (uint64_t i = 0; i < f->report->count; ++i)
+        if (f->report->lines[i].verdict == GBX_CHECK_INTRODUCED && f->report->lines[i].differs)
+            GBX_TRY(ask_again(f, &f->report->lines[i]));
     return NULL;
 }
 
@@ -282,12 +427,15 @@ static gbx_status check_all(flow *f) {
         uint64_t task = gbx_task_graph_at(f->graph, i)->task;
         bool is_chosen;
         GBX_TRY(match(f, task, &is_chosen));
+        if (f->count == MAX_ASKED)
+            GBX_TRY(take_first(f));
         if (is_chosen)
-            GBX_TRY(begin(f, task));
+            GBX_TRY(ask(f, task));
         else
             ++f->report->left_out;
     }
-    return finish(f);
+    GBX_TRY(finish(f));
+    return look_for_victims(f);
 }
 
 /* --- opening --- */
@@ -302,7 +450,7 @@ static gbx_status open_references(flow *f) {
         [GBX_SCENE_BROKEN] = NULL};
     gbx_scene_trouble trouble;
     gbx_status status =
-        gbx_references_open(f->request->scene, f->request->directory, f->kept,
+        gbx_references_open(f->request->scene, f->request->directory, f->session.kept,
                             gbx_reader_run(f->report->reader), &f->references, &trouble);
     if (!status || !advice[trouble])
         return status;
@@ -318,7 +466,14 @@ static gbx_status open_all(flow *f) {
         !(gbx_reader_get_origin(f->report->reader)->known & GBX_KNOWN_TASK_SEQ))
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "--task: this dump does not number its tasks; give an id such as 0x11");
-    GBX_TRY(gbx_replay_read_kept(request->directory, &f->kept));
+    const gbx_replay_session_config config = {.entries = request->entries,
+                                              .directory = request->directory,
+                                              .is_trusted = request->is_trusted,
+                                              .timeout_ms = request->timeout_ms,
+                                              .dispatch = -1,
+                                              .runs = 1,
+                                              .jobs = request->jobs};
+    GBX_TRY(gbx_replay_session_open(&config, &f->session));
     GBX_TRY(gbx_task_graph_create(f->report->reader, &f->graph));
     report_progress(f, GBX_CHECK_COMPILES, 0);
     GBX_TRY(open_references(f));
@@ -326,12 +481,6 @@ static gbx_status open_all(flow *f) {
     f->report->scene = strdup(f->references->scene->path);
     if (!f->report->scene)
         return gbx_fail_memory("checking %s", request->directory);
-    gbx_replay_engine_config config = {.timeout_ms = f->request->timeout_ms,
-                                       .chip_blocks = f->kept ? f->kept->blocks : 0,
-                                       .gm_bytes = f->kept ? f->kept->gm_bytes : 0};
-    size_t wanted = gbx_task_graph_count(f->graph) < TASKS_OF_ONE ? 1 : PLACES_MAX;
-    for (; f->place_count < wanted; ++f->place_count)
-        GBX_TRY(gbx_replay_engine_open(&config, &f->places[f->place_count].engine));
     return NULL;
 }
 
@@ -346,15 +495,11 @@ gbx_status gbx_check_dump(const gbx_check_request *request, gbx_check_report *ou
     gbx_status status = open_all(f);
     if (!status)
         status = check_all(f);
-    for (; f->active > 0; --f->active) {
-        gbx_status_free(gbx_check_end(f->places[f->first].job));
-        f->first = (f->first + 1) % f->place_count;
-    }
-    for (size_t i = 0; i < f->place_count; ++i)
-        gbx_replay_engine_close(f->places[i].engine);
+    for (; f->count > 0; --f->count, f->first = (f->first + 1) % MAX_ASKED)
+        free_asked(f->items[f->first]);
+    gbx_replay_session_close(&f->session);
     gbx_references_close(f->references);
     gbx_task_graph_destroy(f->graph);
-    gbx_kept_run_free(f->kept);
     free(f);
     return status;
 }

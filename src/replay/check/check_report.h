@@ -8,6 +8,7 @@
 
 #include "analysis/selection.h"
 #include "replay/check/check.h"
+#include "replay/replay_result.h"
 
 /* The result of one task; lines are in graph order. */
 typedef struct gbx_check_line {
@@ -15,7 +16,7 @@ typedef struct gbx_check_line {
     uint64_t task_id;
     uint32_t func_ids[GBX_SUBTASK_COUNT]; /* GBX_NO_KERNEL for none */
     gbx_check_verdict verdict;
-    const char *reason;        /* of NOT_CHECKED */
+    const char *reason;        /* of NOT_CHECKED and OVERWRITTEN */
     gbx_check_output *outputs; /* NULL if they are not kept */
     uint32_t output_count;     /* of kept outputs */
     uint32_t worst_output;
@@ -27,6 +28,10 @@ typedef struct gbx_check_line {
     bool stray_is_unknown;
     double max_abs; /* of all outputs, like the next */
     double max_rel;
+    bool differs;           /* its kernel leaves other values when it is called again */
+    int32_t replayed;       /* gbx_replay_verdict of its kernel; -1: it was not called again */
+    int64_t accused;        /* of the report's `accused`: findings about its kernel; -1: none */
+    const char *not_called; /* why its kernel was not called again; NULL: it was */
 } gbx_check_line;
 
 typedef struct gbx_check_report {
@@ -36,10 +41,15 @@ typedef struct gbx_check_report {
     gbx_check_line *lines;
     uint64_t count;
     uint64_t capacity;
-    uint64_t verdicts[3]; /* tasks with each verdict */
-    uint64_t left_out;    /* tasks excluded by filters */
-    uint64_t bad_edges;   /* of the graph, ignored by its order */
-    char **reasons;       /* mostly without duplicates */
+    uint64_t verdicts[GBX_CHECK_VERDICT_COUNT]; /* tasks with each verdict */
+    gbx_replay_result *accused;                 /* tasks whose kernels have findings or faults */
+    uint64_t accused_count;
+    uint64_t accused_capacity;
+    uint64_t not_called; /* tasks whose kernels were not called again */
+    uint64_t differing;  /* tasks whose kernels leave other values when they are called again */
+    uint64_t left_out;   /* tasks excluded by filters */
+    uint64_t bad_edges;  /* of the graph, ignored by its order */
+    char **reasons;      /* mostly without duplicates */
     uint64_t reason_count;
     uint64_t reason_capacity;
 } gbx_check_report;
@@ -62,7 +72,7 @@ enum { GBX_CHECK_EXAMPLES = 3 };
 typedef struct gbx_check_group {
     const gbx_check_line *examples[GBX_CHECK_EXAMPLES]; /* the first tasks */
     uint64_t tasks;
-    uint64_t verdicts[3];
+    uint64_t verdicts[GBX_CHECK_VERDICT_COUNT];
     uint64_t not_written;
     uint64_t not_written_tasks;
     const gbx_check_line *first_not_written; /* NULL for none, like the next */
@@ -98,7 +108,9 @@ typedef struct gbx_check_request {
     const char *directory;
     const char *scene; /* named by the user; NULL: the one in run.json */
     const gbx_check_filter *filter;
-    uint32_t timeout_ms; /* of a reference; 0: the default */
+    uint32_t timeout_ms; /* of a call; 0: the default */
+    uint32_t jobs;       /* processes; 0: one for each processor */
+    bool is_trusted;     /* kernels that came with the dump may run */
     bool keeps_all;      /* see gbx_check_report */
     void (*progress)(void *context, gbx_check_step step, uint64_t count);
     void *progress_context;

@@ -166,8 +166,8 @@ static void test_stray_writes(void **state) {
     prepare(&c, WAY_INPUT);
     run_check(&c);
     assert_int_equal(c.result.verdict, GBX_CHECK_RIGHT);
-    assert_true(c.result.stray_bytes > 0 && c.result.stray_bytes <= sizeof(int32_t));
-    assert_in_range(c.result.stray_address, REPLAY_BASE, REPLAY_BASE + sizeof(int32_t) - 1);
+    assert_int_equal(c.result.stray_bytes, sizeof(int32_t));
+    assert_int_equal(c.result.stray_address, REPLAY_BASE);
     replay_close(&c.call);
 }
 
@@ -190,7 +190,7 @@ static void test_references_that_are_not_there(void **state) {
 }
 
 static bool is_found_hung(checked *c, uint32_t timeout_ms) {
-    prepare(c, WAY_HANG);
+    prepare(c, WAY_SPIN);
     c->call.config.timeout_ms = timeout_ms;
     replay_open(&c->call);
     memset(&c->result, 0xdd, sizeof c->result);
@@ -220,7 +220,18 @@ static void test_references_that_fail(void **state) {
         replay_close(&c.call);
         timeout_ms *= 10;
     }
-    assert_not_checked_part(&c, " hung");
+    assert_not_checked_part(&c, " hung: it took longer than --timeout");
+    assert_int_equal(c.result.hung_func_id, 1);
+    assert_int_equal(c.result.output_count, 0);
+    again(&c); /* it would take as long once more */
+    assert_not_checked_part(&c, "the reference of kernel left " GBX_HUNG_BEFORE);
+    assert_int_equal(c.result.hung_func_id, GBX_NO_KERNEL);
+    assert_int_equal(c.result.output_count, 0);
+    replay_close(&c.call);
+
+    prepare(&c, WAY_HANG);
+    run_check(&c);
+    assert_not_checked(&c, "the reference of kernel left waits for a flag that nothing sets");
     assert_int_equal(c.result.hung_func_id, 1);
     assert_int_equal(c.result.output_count, 0);
     replay_close(&c.call);
@@ -258,8 +269,7 @@ static void test_tasks_that_cannot_be_run(void **state) {
 
     prepare(&c, WAY_AFFINE);
     c.call.arguments[REPLAY_X].before = NULL;
-    made_replay_open(&c.call.made, &c.call.task);
-    assert_ok(gbx_replay_engine_open(&c.call.config, &c.call.engine));
+    replay_open_engine(&c.call);
     again(&c);
     assert_not_checked_part(&c, "argument 0");
     assert_null(strstr(c.result.reason, "replaying"));
@@ -268,8 +278,7 @@ static void test_tasks_that_cannot_be_run(void **state) {
 
     prepare(&c, WAY_AFFINE); /* does not concern the task */
     c.call.config.child_program = "/no/such/program";
-    made_replay_open(&c.call.made, &c.call.task);
-    assert_ok(gbx_replay_engine_open(&c.call.config, &c.call.engine));
+    replay_open_engine(&c.call);
     assert_fails(gbx_check_task(c.call.engine, c.call.made.entries, 0, c.references, 1, &c.result),
                  GBX_NOT_FOUND, "/no/such/program");
     gbx_replay_engine_close(c.call.engine);
@@ -361,6 +370,82 @@ static void test_payloads(void **state) {
     replay_close(&c.call);
 }
 
+/* --- many tasks at a time --- */
+
+enum { JOBS = 90 };
+
+/* What each job does, in turn: the task says it, and its reference gets it. */
+static const enum replay_way job_ways[] = {WAY_AFFINE, WAY_INPUT,  WAY_AFFINE,
+                                           WAY_ADD,    WAY_AFFINE, WAY_ABORT,
+                                           WAY_AFFINE, WAY_BESIDE, WAY_NOTHING};
+
+static void prepare_job(checked *c, gbx_check_job *job, enum replay_way way, uint64_t token) {
+    assert_ok(gbx_check_prepare(job, c->call.made.entries, 0, c->references, 1));
+    assert_true(job->is_asked);
+    job->task.arguments[REPLAY_WAY].bits = way;
+    job->request.token = token;
+    assert_ok(gbx_replay_submit(c->call.engine, &job->request));
+}
+
+static void assert_job(const gbx_check_result *result, enum replay_way way) {
+    const uint64_t y = REPLAY_BASE + 0x10000;
+    bool is_stray = way == WAY_INPUT || way == WAY_BESIDE;
+    uint64_t address = way == WAY_INPUT ? REPLAY_BASE : y - 1;
+    switch (way) {
+    case WAY_ADD:
+        assert_int_equal(result->verdict, GBX_CHECK_NOT_CHECKED);
+        assert_non_null(strstr(result->reason, "different results each time"));
+        break;
+    case WAY_ABORT:
+        assert_int_equal(result->verdict, GBX_CHECK_NOT_CHECKED);
+        assert_non_null(strstr(result->reason, "crashed with SIGABRT"));
+        break;
+    case WAY_NOTHING:
+        assert_int_equal(result->verdict, GBX_CHECK_INTRODUCED);
+        assert_int_equal(result->worst_output, 1);
+        assert_int_equal(result->outputs[0].not_written, REPLAY_CELLS);
+        break;
+    default:
+        assert_int_equal(result->verdict, GBX_CHECK_RIGHT);
+        assert_int_equal(result->output_count, 2);
+        for (int i = 0; i < 2; ++i) {
+            assert_int_equal(result->outputs[i].comparison.elements, REPLAY_CELLS);
+            assert_int_equal(result->outputs[i].comparison.unequal, 0);
+            assert_int_equal(result->outputs[i].not_written, 0);
+        }
+    }
+    assert_int_equal(result->stray_bytes, is_stray ? (way == WAY_INPUT ? 4 : 1) : 0);
+    assert_int_equal(result->stray_address, is_stray ? address : 0);
+}
+
+static void test_many(void **state) {
+    static checked c;
+    gbx_check_job *jobs = calloc(JOBS, sizeof *jobs);
+    (void)state;
+    assert_non_null(jobs);
+    for (uint32_t processes = 1; processes <= 2; ++processes) {
+        prepare(&c, WAY_AFFINE);
+        c.call.config.jobs = processes;
+        replay_open(&c.call);
+        for (uint64_t i = 0; i < JOBS; ++i)
+            prepare_job(&c, &jobs[i], job_ways[i % 9], i);
+        for (uint64_t i = 0; i < JOBS; ++i) {
+            gbx_replay_taken taken;
+            bool is_there;
+            assert_ok(gbx_replay_take(c.call.engine, true, &taken, &is_there));
+            assert_true(is_there);
+            assert_ok(taken.status);
+            assert_int_equal(taken.request.token, i);
+            assert_ok(gbx_check_conclude(&jobs[i], &taken.outcome));
+            assert_job(&jobs[i].result, job_ways[i % 9]);
+            gbx_replay_outcome_free(&taken.outcome);
+            gbx_check_job_free(&jobs[i]);
+        }
+        replay_close(&c.call);
+    }
+    free(jobs);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_right),
@@ -376,6 +461,7 @@ int main(void) {
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_tasks_without_elements_or_with_too_many),
         cmocka_unit_test(test_payloads),
+        cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <glassbox/chip.h>
@@ -17,32 +18,54 @@
 
 enum { DEFAULT_TIMEOUT_MS = 10000, DEFAULT_BLOCKS = 8 };
 #define DEFAULT_GM_BYTES (UINT64_C(8) << 30)
+#define LARGE_BYTES (UINT64_C(64) << 20)
 
-struct gbx_replay_engine {
-    int64_t timeout_ns;
-    uint32_t chip_blocks;
-    uint64_t gm_bytes;
-    char *child_program; /* may be NULL */
-    gbx_replay_memory memory;
-    gbx_replay_child child;
-    gbx_replay_layout layout;   /* of the last request */
-    gbx_replay_request request; /* that is running */
-};
+const gbx_replay_settings *gbx_replay_engine_settings(const gbx_replay_engine *engine) {
+    return &engine->settings;
+}
+
+/* --- opening --- */
 
 static gbx_status configure(gbx_replay_engine *engine, const gbx_replay_engine_config *config) {
+    gbx_replay_settings *settings = &engine->settings;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
     engine->timeout_ns =
         (config->timeout_ms ? config->timeout_ms : DEFAULT_TIMEOUT_MS) * GBX_NS_PER_MS;
-    engine->chip_blocks = config->chip_blocks ? config->chip_blocks : DEFAULT_BLOCKS;
-    engine->gm_bytes = config->gm_bytes ? config->gm_bytes : DEFAULT_GM_BYTES;
-    if (engine->chip_blocks > GBX_MAX_BLOCKS || engine->gm_bytes > GBX_MAX_GM_BYTES)
+    settings->chip_blocks = config->chip_blocks ? config->chip_blocks : DEFAULT_BLOCKS;
+    settings->gm_bytes = config->gm_bytes ? config->gm_bytes : DEFAULT_GM_BYTES;
+    if (settings->chip_blocks > GBX_MAX_BLOCKS || settings->gm_bytes > GBX_MAX_GM_BYTES)
         return gbx_fail(GBX_INVALID_ARGUMENT,
                         "calling kernels again: a chip cannot have %" PRIu32 " blocks and %" PRIu64
                         " bytes of memory; the maximum is %d and %" PRIu64,
-                        engine->chip_blocks, engine->gm_bytes, GBX_MAX_BLOCKS, GBX_MAX_GM_BYTES);
-    if (!config->child_program)
-        return NULL;
-    engine->child_program = strdup(config->child_program);
-    return engine->child_program ? NULL : gbx_fail_memory("calling kernels again");
+                        settings->chip_blocks, settings->gm_bytes, GBX_MAX_BLOCKS,
+                        GBX_MAX_GM_BYTES);
+    engine->worker_count = config->jobs ? config->jobs : processors > 0 ? (uint32_t)processors : 1;
+    if (engine->worker_count > GBX_REPLAY_MAX_JOBS)
+        engine->worker_count = GBX_REPLAY_MAX_JOBS;
+    engine->workers = calloc(engine->worker_count, sizeof *engine->workers);
+    if (config->child_program)
+        engine->child_program = strdup(config->child_program);
+    if (!engine->workers || (config->child_program && !engine->child_program))
+        return gbx_fail_memory("calling kernels again");
+    for (uint32_t i = 0; i < engine->worker_count; ++i)
+        engine->workers[i].child = (gbx_replay_child){
+            .pid_fd = -1, .socket = -1, .board_fd = -1, .batch_fds = {-1, -1}, .kept_fd = -1};
+    return NULL;
+}
+
+/* A dump without payload has an empty file instead. */
+static gbx_status open_payload(gbx_replay_engine *engine, const char *path) {
+    struct stat about;
+    bool has_path = path && path[0];
+    engine->payload_fd = gbx_above_standard_streams(
+        has_path ? open(path, O_RDONLY | O_CLOEXEC) : memfd_create("glassbox-none", MFD_CLOEXEC));
+    if (engine->payload_fd < 0 && has_path && errno == ENOENT)
+        return open_payload(engine, NULL);
+    if (engine->payload_fd < 0 || fstat(engine->payload_fd, &about) != 0)
+        return gbx_fail(GBX_IO, "opening %s: %s", has_path ? path : "an empty file",
+                        strerror(errno));
+    engine->payload_bytes = (uint64_t)about.st_size;
+    return NULL;
 }
 
 gbx_status gbx_replay_engine_open(const gbx_replay_engine_config *config,
@@ -50,13 +73,10 @@ gbx_status gbx_replay_engine_open(const gbx_replay_engine_config *config,
     gbx_replay_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return gbx_fail_memory("calling kernels again");
-    engine->memory.fd = -1;
-    engine->child = (gbx_replay_child){.pid_fd = -1, .socket = -1, .file_fd = -1, .board_fd = -1};
+    engine->payload_fd = -1;
     gbx_status status = configure(engine, config);
     if (!status)
-        status = gbx_replay_memory_open(&engine->memory);
-    if (!status)
-        status = gbx_replay_child_open(&engine->child);
+        status = open_payload(engine, config->payload_path);
     if (status)
         gbx_replay_engine_close(engine);
     else
@@ -64,185 +84,150 @@ gbx_status gbx_replay_engine_open(const gbx_replay_engine_config *config,
     return status;
 }
 
+static void free_pending(gbx_replay_pending *pending) {
+    gbx_replay_outcome_free(&pending->outcome);
+    gbx_status_free(pending->status);
+    free(pending);
+}
+
 void gbx_replay_engine_close(gbx_replay_engine *engine) {
     if (!engine)
         return;
-    gbx_replay_child_close(&engine->child);
-    gbx_replay_memory_close(&engine->memory);
+    for (uint32_t i = 0; engine->workers && i < engine->worker_count; ++i)
+        gbx_replay_child_close(&engine->workers[i].child);
+    for (; engine->count > 0;
+         --engine->count, engine->first = (engine->first + 1) % GBX_REPLAY_PENDING)
+        free_pending(engine->pendings[engine->first]);
+    if (engine->payload)
+        munmap((void *)(uintptr_t)engine->payload, engine->payload_bytes);
+    if (engine->payload_fd >= 0)
+        close(engine->payload_fd);
+    free(engine->workers);
     free(engine->child_program);
     free(engine);
 }
 
-/* --- call files --- */
-
-/* GBX_INVALID_ARGUMENT if the request does not fit the task. */
-static gbx_status check_request(const gbx_replay_request *request) {
-    const gbx_replay_task *task = request->task;
-    if (request->dispatch >= (int64_t)task->dispatch_count || request->dispatch < -1)
-        return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "calling task %" PRIu64 " again: it has no dispatch %" PRId64
-                        "; its dispatches are 0 to %" PRId64,
-                        task->task, request->dispatch, (int64_t)task->dispatch_count - 1);
-    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i) {
-        const char *object = request->objects[i];
-        if (task->func_ids[i] == UINT32_MAX)
-            continue;
-        if (!object || object[0] != '/' || strlen(object) >= GBX_CALL_PATH_BYTES)
-            return gbx_fail(GBX_INVALID_ARGUMENT,
-                            "calling task %" PRIu64
-                            " again: its kernel %s needs the absolute path of a "
-                            "shared object",
-                            task->task, task->kernel_names[i]);
+const unsigned char *gbx_replay_engine_payload(gbx_replay_engine *engine, uint64_t *out_bytes) {
+    if (!engine->payload && engine->payload_bytes > 0) {
+        void *mapped =
+            mmap(NULL, engine->payload_bytes, PROT_READ, MAP_SHARED, engine->payload_fd, 0);
+        engine->payload = mapped == MAP_FAILED ? NULL : mapped;
     }
-    return NULL;
+    *out_bytes = engine->payload ? engine->payload_bytes : 0;
+    return engine->payload;
 }
 
-static void fill_header(const gbx_replay_request *request, const gbx_replay_layout *layout,
-                        uint32_t chip_blocks, gbx_call_file *file) {
-    memset(file, 0, sizeof *file);
-    memcpy(file->magic, GBX_CALL_FILE_MAGIC, sizeof file->magic);
-    file->version = GBX_CALL_FILE_VERSION;
-    file->header_bytes = sizeof *file;
-    file->gm_base = layout->gm_base;
-    file->gm_bytes = layout->gm_bytes;
-    file->chip_blocks = chip_blocks;
-    file->block_num = request->task->block_num;
-    file->dispatch_count = gbx_replay_request_count(request);
-    file->dispatch_offset = sizeof *file;
-    file->extent_offset =
-        file->dispatch_offset + (uint64_t)file->dispatch_count * sizeof(gbx_call_dispatch);
-    file->file_bytes = file->extent_offset;
-    for (uint32_t i = 0; i < request->task->argument_count; ++i) {
-        const gbx_replay_argument *argument = &request->task->arguments[i];
-        gbx_call_slot *slot = &file->slots[argument->slot];
-        slot->kind = argument->is_tensor ? GBX_CALL_TENSOR : GBX_CALL_SCALAR;
-        slot->role = argument->role;
-        slot->bits = argument->is_tensor ? 0 : argument->bits;
-        if (argument->is_tensor)
-            slot->tensor = layout->tensors[i];
-    }
-    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
-        if (request->task->func_ids[i] != UINT32_MAX)
-            snprintf(file->objects[i], sizeof file->objects[i], "%s", request->objects[i]);
+void gbx_replay_outcome_free(gbx_replay_outcome *outcome) {
+    free(outcome->fault);
+    free(outcome->answer);
+    *outcome = (gbx_replay_outcome){0};
 }
 
-static gbx_status write_at(int fd, const void *bytes, uint64_t size, uint64_t offset) {
-    size_t written;
-    int error = gbx_pwrite_all(fd, bytes, size, offset, &written);
-    return error ? gbx_fail(GBX_IO, "writing a call file: %s", strerror(error)) : NULL;
-}
-
-static gbx_status write_parts(const gbx_replay_memory *memory, int fd, gbx_call_file *file,
-                              const gbx_call_dispatch *dispatches) {
-    /* The content of memory, with its addresses. */
-    uint64_t offset = 0;
-    uint64_t bytes = 0;
-    file->extent_count = 0;
-    while (memory && gbx_replay_memory_next(memory, offset + bytes, &offset, &bytes))
-        ++file->extent_count;
-    offset = bytes = 0;
-    file->file_bytes = file->extent_offset + file->extent_count * sizeof(gbx_call_extent);
-    for (uint64_t i = 0; i < file->extent_count; ++i) {
-        if (!gbx_replay_memory_next(memory, offset + bytes, &offset, &bytes))
-            return gbx_fail(GBX_INTERNAL, "writing a call file: its memory has changed");
-        gbx_call_extent extent = {
-            .address = file->gm_base + offset, .bytes = bytes, .offset = file->file_bytes};
-        GBX_TRY(write_at(fd, &extent, sizeof extent, file->extent_offset + i * sizeof extent));
-        GBX_TRY(write_at(fd, memory->gm + offset, bytes, extent.offset));
-        file->file_bytes += bytes;
-    }
-    GBX_TRY(
-        write_at(fd, dispatches, file->dispatch_count * sizeof *dispatches, file->dispatch_offset));
-    GBX_TRY(write_at(fd, file, sizeof *file, 0));
-    if (ftruncate(fd, (off_t)file->file_bytes) != 0)
-        return gbx_fail(GBX_IO, "writing a call file: %s", strerror(errno));
-    return NULL;
-}
-
-/* The header and the dispatches, which the caller frees, without the content of memory. */
-static gbx_status describe_request(const gbx_replay_request *request,
-                                   const gbx_replay_layout *layout, uint32_t chip_blocks,
-                                   gbx_call_file *out_file, gbx_call_dispatch **out_dispatches) {
-    fill_header(request, layout, chip_blocks, out_file);
-    /* A core that the dump does not record is the one that an idle chip would use. */
-    uint32_t count = gbx_replay_request_count(request);
-    gbx_call_dispatch *dispatches = calloc(count, sizeof *dispatches);
-    for (uint32_t i = 0; dispatches && i < count; ++i) {
-        const gbx_replay_dispatch *from =
-            &request->task->dispatches[gbx_replay_request_first(request) + i];
-        dispatches[i] = (gbx_call_dispatch){
-            .subtask = from->subtask, .block_idx = from->block_idx, .core_id = from->core_id};
-        if (from->core_id == GBX_REPLAY_NO_CORE)
-            dispatches[i].core_id =
-                from->block_idx % chip_blocks * GBX_SUBTASK_COUNT + from->subtask;
-    }
-    *out_dispatches = dispatches;
-    return *out_dispatches ? NULL : gbx_fail_memory("writing a call file");
-}
-
-/* Writes a call file and truncates `fd` to its length. `memory` is the content before the call;
- * NULL if the child has it already. */
-static gbx_status write_request(const gbx_replay_request *request, const gbx_replay_layout *layout,
-                                uint32_t chip_blocks, const gbx_replay_memory *memory, int fd) {
-    gbx_call_file *file = malloc(sizeof *file);
-    gbx_call_dispatch *dispatches = NULL;
-    gbx_status status = file ? describe_request(request, layout, chip_blocks, file, &dispatches)
-                             : gbx_fail_memory("writing a call file");
-    if (!status)
-        status = write_parts(memory, fd, file, dispatches);
-    free(file);
-    free(dispatches);
-    return status;
-}
-
-/* --- running --- */
-
-static gbx_status prepare(gbx_replay_engine *engine, const gbx_replay_request *request) {
-    gbx_replay_layout layout;
-    engine->layout.count = 0; /* no outputs can be read until all succeeds */
-    GBX_TRY(check_request(request));
-    GBX_TRY(gbx_replay_layout_make(request->task, engine->gm_bytes, &layout));
-    GBX_TRY(gbx_replay_memory_restore(&engine->memory, &layout, request));
-    engine->layout = layout;
-    return NULL;
-}
-
-gbx_status gbx_replay_begin(gbx_replay_engine *engine, const gbx_replay_request *request) {
-    GBX_TRY(prepare(engine, request));
-    GBX_TRY(
-        write_request(request, &engine->layout, engine->chip_blocks, NULL, engine->child.file_fd));
-    engine->request = *request;
-    return gbx_replay_child_order(&engine->child, engine->child_program, engine->memory.fd,
-                                  gbx_replay_request_count(request));
-}
-
-gbx_status gbx_replay_end(gbx_replay_engine *engine, gbx_replay_outcome *out_outcome) {
-    gbx_replay_reply reply;
-    GBX_TRY(gbx_replay_child_wait(&engine->child, engine->timeout_ns, &reply));
-    *out_outcome = (gbx_replay_outcome){.is_relocated = engine->layout.is_relocated};
-    if (reply.ending == GBX_REPLAY_ANSWERED) {
-        if (reply.answer.code != GBX_CALL_DONE)
-            return gbx_fail(reply.answer.code == GBX_CALL_NOT_LOADED ? GBX_BAD_KERNEL : GBX_IO,
-                            "calling kernels again: %s", reply.answer.error);
-        out_outcome->ns = reply.answer.ns;
-    } else {
-        GBX_TRY(gbx_replay_fault_describe(&engine->request, &engine->child, &reply,
-                                          engine->timeout_ns, &out_outcome->fault));
-    }
-    return gbx_replay_memory_find_strays(&engine->memory, &engine->layout, out_outcome);
-}
-
-/* Completes the sentence of a refusal by gbx_replay_layout_make. */
-static gbx_status with_title(gbx_status status) {
+gbx_status gbx_replay_with_title(gbx_status status) {
     gbx_code code = gbx_status_code(status);
     bool is_refusal = code == GBX_OUT_OF_RANGE || code == GBX_EXHAUSTED;
     return is_refusal ? gbx_status_annotate(status, "calling the task again") : status;
 }
 
+/* --- tasks --- */
+
+static gbx_status make_pending(gbx_replay_engine *engine, const gbx_replay_request *request,
+                               gbx_replay_layout *out_layout, gbx_replay_pending **out_pending) {
+    GBX_TRY(gbx_replay_check_request(request));
+    GBX_TRY(gbx_replay_layout_make(request->task, engine->settings.gm_bytes, out_layout));
+    gbx_replay_pending *pending = calloc(1, sizeof *pending);
+    if (!pending)
+        return gbx_fail_memory("replaying task %" PRIu64, request->task->task);
+    pending->request = *request;
+    pending->is_large = out_layout->touch_bytes > LARGE_BYTES;
+    pending->question = request->tolerances ? GBX_ASK_SCREEN_WANT : GBX_ASK_SCREEN;
+    if (gbx_replay_has_object(request, engine->spinning, engine->spinning_count)) {
+        pending->skips = GBX_SKIP_ORDER | GBX_SKIP_FLAGS;
+        pending->order = GBX_ORDER_SPINS;
+    }
+    engine->pendings[(engine->first + engine->count++) % GBX_REPLAY_PENDING] = pending;
+    *out_pending = pending;
+    return NULL;
+}
+
+bool gbx_replay_is_full(const gbx_replay_engine *engine) {
+    return engine->count == GBX_REPLAY_PENDING;
+}
+
+gbx_status gbx_replay_submit(gbx_replay_engine *engine, const gbx_replay_request *request) {
+    gbx_replay_pending *pending;
+    gbx_replay_layout layout;
+    if (gbx_replay_is_full(engine))
+        return gbx_fail(GBX_INTERNAL, "calling tasks again: too many are pending; take some first");
+    GBX_TRY(make_pending(engine, request, &layout, &pending));
+    if (gbx_replay_has_hung(engine, pending))
+        return gbx_replay_end_hung(pending);
+    bool is_alone = pending->is_large || request->dispatch >= 0 || request->runs > 1 ||
+                    gbx_replay_request_count(request) > 1 || !request->task->did_complete;
+    if (is_alone) {
+        gbx_replay_ask_alone(engine, pending);
+        return gbx_replay_send_waiting(engine);
+    }
+    gbx_status status = gbx_replay_screen(engine, pending, &layout);
+    if (gbx_status_code(status) == GBX_EXHAUSTED) { /* of this task: it is taken like others */
+        pending->status = status;
+        pending->is_done = true;
+        status = NULL;
+    }
+    return status;
+}
+
+gbx_status gbx_replay_take(gbx_replay_engine *engine, bool waits, gbx_replay_taken *out_taken,
+                           bool *out_is_there) {
+    *out_is_there = false;
+    if (engine->count == 0)
+        return NULL;
+    gbx_replay_pending *pending = engine->pendings[engine->first];
+    while (waits && !pending->is_done) {
+        GBX_TRY(gbx_replay_flush(engine));
+        GBX_TRY(gbx_replay_send_waiting(engine));
+        if (!pending->is_done)
+            GBX_TRY(gbx_replay_wait(engine));
+    }
+    if (!pending->is_done)
+        return NULL;
+    engine->first = (engine->first + 1) % GBX_REPLAY_PENDING;
+    engine->count--;
+    *out_taken = (gbx_replay_taken){pending->request, pending->outcome, pending->status};
+    free(pending);
+    *out_is_there = true;
+    return NULL;
+}
+
+/* --- one task --- */
+
 gbx_status gbx_replay_run(gbx_replay_engine *engine, const gbx_replay_request *request,
                           gbx_replay_outcome *out_outcome) {
-    GBX_TRY(with_title(gbx_replay_begin(engine, request)));
-    return gbx_replay_end(engine, out_outcome);
+    gbx_replay_pending *pending = NULL;
+    gbx_replay_taken taken = {0};
+    bool is_there;
+    *out_outcome = (gbx_replay_outcome){0};
+    engine->layout.count = 0; /* no outputs can be read until all succeeds */
+    if (engine->count > 0)
+        return gbx_fail(GBX_INTERNAL, "calling a task again: others are pending");
+    gbx_status status = make_pending(engine, request, &engine->layout, &pending);
+    if (status || !pending) {
+        engine->layout.count = 0;
+        return gbx_replay_with_title(status);
+    }
+    pending->keeps = true;
+    gbx_replay_ask_alone(engine, pending);
+    status = gbx_replay_take(engine, true, &taken, &is_there);
+    if (!status) {
+        *out_outcome = taken.outcome;
+        status = taken.status;
+    }
+    if (status)
+        engine->layout.count = 0;
+    GBX_TRY(status);
+    for (uint32_t i = 0; i < request->task->argument_count; ++i)
+        engine->kept[i] = gbx_replay_kept_offset(request->task, i);
+    return NULL;
 }
 
 const gbx_tensor *gbx_replay_placed_tensor(const gbx_replay_engine *engine, uint32_t argument) {
@@ -251,38 +236,19 @@ const gbx_tensor *gbx_replay_placed_tensor(const gbx_replay_engine *engine, uint
     return is_there ? &layout->tensors[argument] : NULL;
 }
 
+/* All tasks of gbx_replay_run go to the first worker, because no other has something to do. */
 gbx_status gbx_replay_output(const gbx_replay_engine *engine, uint32_t argument,
-                             void *out_payload) {
+                             gbx_replay_kept which, void *out_payload) {
     const gbx_tensor *tensor = gbx_replay_placed_tensor(engine, argument);
-    if (!tensor)
+    if (!tensor || engine->layout.roles[argument] == GBX_ROLE_INPUT)
         return gbx_fail(GBX_INVALID_ARGUMENT,
-                        "reading argument %" PRIu32 " of a call: it is not a tensor", argument);
-    gbx_replay_memory_gather(&engine->memory, &engine->layout, tensor, out_payload);
+                        "reading argument %" PRIu32 " of a call: it is not an output", argument);
+    uint64_t bytes = gbx_tensor_payload_bytes(tensor);
+    uint64_t offset = engine->kept[argument] + (uint64_t)which * bytes;
+    size_t read;
+    int error = gbx_pread_all(engine->workers[0].child.kept_fd, out_payload, bytes, offset, &read);
+    if (error || read < bytes)
+        return gbx_fail(GBX_IO, "reading the outputs of a call: %s",
+                        error ? strerror(error) : "they are gone");
     return NULL;
-}
-
-/* --- for other programs --- */
-
-gbx_status gbx_replay_describe_call(const gbx_replay_engine *engine,
-                                    const gbx_replay_request *request, gbx_call_file *out_file,
-                                    gbx_call_dispatch **out_dispatches) {
-    gbx_replay_layout layout;
-    GBX_TRY(check_request(request));
-    GBX_TRY(with_title(gbx_replay_layout_make(request->task, engine->gm_bytes, &layout)));
-    return describe_request(request, &layout, engine->chip_blocks, out_file, out_dispatches);
-}
-
-gbx_status gbx_replay_write_call(gbx_replay_engine *engine, const gbx_replay_request *request,
-                                 const char *path) {
-    GBX_TRY(with_title(prepare(engine, request)));
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return gbx_fail(GBX_IO, "writing %s: %s", path, strerror(errno));
-    gbx_status status =
-        write_request(request, &engine->layout, engine->chip_blocks, &engine->memory, fd);
-    if (close(fd) != 0 && !status)
-        status = gbx_fail(GBX_IO, "writing %s: %s", path, strerror(errno));
-    if (status)
-        unlink(path);
-    return status;
 }

@@ -4,10 +4,7 @@
 
 #include <sys/types.h>
 
-#include "replay/engine/call_file.h"
 #include "replay/engine/engine.h"
-
-/* --- engine.c --- */
 
 /* How many dispatches a request makes, and the first one's number in the task. */
 static inline uint32_t gbx_replay_request_count(const gbx_replay_request *request) {
@@ -18,7 +15,7 @@ static inline uint32_t gbx_replay_request_first(const gbx_replay_request *reques
     return request->dispatch < 0 ? 0 : (uint32_t)request->dispatch;
 }
 
-/* --- engine_memory.c: the addresses of a task's tensors when it is called again --- */
+/* --- layout.c: the addresses of a task's tensors when it is called again --- */
 
 typedef struct gbx_replay_layout {
     uint64_t gm_base;
@@ -39,86 +36,190 @@ typedef struct gbx_replay_layout {
 GBX_MUST_USE gbx_status gbx_replay_layout_make(const gbx_replay_task *task, uint64_t gm_bytes,
                                                gbx_replay_layout *out_layout);
 
-/* --- engine_memory.c: the global memory of a call, a memfd that takes memory only where it is
- * touched, and a mirror with its expected content, to find stray writes --- */
+/* --- orders.c: tasks for workers --- */
 
-typedef struct gbx_replay_memory {
-    int fd;
-    uint64_t bytes;        /* of the file and of both mappings */
-    unsigned char *gm;     /* its mapping in this process */
-    unsigned char *mirror; /* may be NULL */
-    bool is_mirrored;      /* the mirror is used: the tensors are not too large */
-    unsigned char *scratch;
-    uint64_t scratch_bytes;
-} gbx_replay_memory;
+/* A task that is submitted and not yet taken. */
+typedef struct gbx_replay_pending {
+    gbx_replay_request request;
+    uint32_t question; /* gbx_question */
+    uint32_t skips;    /* of gbx_order */
+    uint32_t order;    /* gbx_order_state, where the order of dispatches is skipped */
+    bool is_large;     /* only one such task is in memory at a time */
+    bool is_fresh;     /* asked in a process that has not called its kernels before */
+    bool keeps;        /* outputs, in the worker's kept file */
+    bool is_done;
+    gbx_replay_outcome outcome;
+    gbx_status status;
+} gbx_replay_pending;
 
-GBX_MUST_USE gbx_status gbx_replay_memory_open(gbx_replay_memory *memory);
-void gbx_replay_memory_close(gbx_replay_memory *memory);
+/* GBX_INVALID_ARGUMENT if the request does not fit the task. */
+GBX_MUST_USE gbx_status gbx_replay_check_request(const gbx_replay_request *request);
 
-/* Restores memory as before the dispatch: zeros, then poison in outputs, then inputs and inouts,
- * which win where views overlap. */
-GBX_MUST_USE gbx_status gbx_replay_memory_restore(gbx_replay_memory *memory,
-                                                  const gbx_replay_layout *layout,
-                                                  const gbx_replay_request *request);
+/* A core that the dump does not record is the one that an idle chip would use. */
+void gbx_replay_fill_dispatches(const gbx_replay_request *request, uint32_t chip_blocks,
+                                gbx_call_dispatch *out_dispatches);
 
-/* Finds bytes that changed outside of all outputs and inouts; only once after each restore. */
-GBX_MUST_USE gbx_status gbx_replay_memory_find_strays(gbx_replay_memory *memory,
-                                                      const gbx_replay_layout *layout,
-                                                      gbx_replay_outcome *outcome);
+/* Adds a task to a batch; *out_is_added is false if there is no room. */
+GBX_MUST_USE gbx_status gbx_replay_add_order(gbx_batch *batch, const gbx_replay_pending *pending,
+                                             const gbx_replay_layout *layout, uint32_t chip_blocks,
+                                             bool *out_is_added);
 
-/* Reads the payload of a tensor. */
-void gbx_replay_memory_gather(const gbx_replay_memory *memory, const gbx_replay_layout *layout,
-                              const gbx_tensor *tensor, void *out_payload);
+/* Where the payloads of an argument are kept; GBX_KEPT_COUNT of them, one after the other. */
+uint64_t gbx_replay_kept_offset(const gbx_replay_task *task, uint32_t argument);
+uint64_t gbx_replay_kept_bytes(const gbx_replay_task *task); /* of all arguments */
 
-/* The next part of the file that takes memory, from `offset` on; false if there is none. */
-bool gbx_replay_memory_next(const gbx_replay_memory *memory, uint64_t offset, uint64_t *out_offset,
-                            uint64_t *out_bytes);
-
-/* --- engine_child.c: the process that calls kernels, glassbox-call --- */
+/* --- child.c: a worker, the process that calls kernels --- */
 
 typedef struct gbx_replay_child {
     pid_t pid; /* 0: not running */
     int pid_fd;
     int socket;
-    int file_fd; /* the call file */
     int board_fd;
-    gbx_call_board *board;
-    uint64_t number;  /* of the last order */
-    int64_t order_ns; /* its time */
+    int batch_fds[GBX_BATCH_SLOTS];
+    int kept_fd;
+    gbx_worker_board *board;
+    gbx_batch *batches[GBX_BATCH_SLOTS];
+    uint64_t number;                   /* of the last message */
+    uint64_t numbers[GBX_BATCH_SLOTS]; /* of the last message for each batch */
 } gbx_replay_child;
 
-/* How a call ended. */
+/* How a process ended. */
 typedef enum gbx_replay_ending {
-    GBX_REPLAY_ANSWERED = 0,
     GBX_REPLAY_SILENT = 1, /* no answer in time */
-    GBX_REPLAY_EXITED = 2, /* the process ended with an exit code */
-    GBX_REPLAY_KILLED = 3  /* the process was killed by a signal that it did not note */
+    GBX_REPLAY_EXITED = 2, /* with an exit code */
+    GBX_REPLAY_KILLED = 3  /* by a signal that it did not note */
 } gbx_replay_ending;
 
-typedef struct gbx_replay_reply {
+typedef struct gbx_replay_end {
     gbx_replay_ending ending;
     int value; /* the exit code (-1 if unknown), or the signal */
-    gbx_call_answer answer;
-} gbx_replay_reply;
+} gbx_replay_end;
 
 /* All descriptors of the child are -1 before, and the rest is zero. */
 GBX_MUST_USE gbx_status gbx_replay_child_open(gbx_replay_child *child);
 void gbx_replay_child_close(gbx_replay_child *child);
 
-/* Orders the call in child->file_fd; starts the process if necessary. `program` may be NULL. */
+/* Orders the batch of a slot; starts the process if necessary. `program` may be NULL. */
 GBX_MUST_USE gbx_status gbx_replay_child_order(gbx_replay_child *child, const char *program,
-                                               int gm_fd, uint32_t dispatch_count);
+                                               int payload_fd, uint32_t slot);
 
-/* Waits for the ordered call until the timeout. Without an answer the process is not running
- * afterwards. */
-GBX_MUST_USE gbx_status gbx_replay_child_wait(gbx_replay_child *child, int64_t timeout_ns,
-                                              gbx_replay_reply *out_reply);
+/* A message about a batch that has been answered; false if there is none now. */
+bool gbx_replay_child_receive(gbx_replay_child *child, gbx_worker_message *out_message);
 
-/* Describes the fault of a call that was not answered. Fails with GBX_BAD_KERNEL if a kernel was
- * being loaded. */
+/* Kills the process and all that kernels started, if it has not ended; reports how it ended. */
+void gbx_replay_child_reap(gbx_replay_child *child, gbx_replay_end *out_end);
+
+/* Describes the fault of a call. Fails with GBX_BAD_KERNEL if a kernel was being loaded. */
 GBX_MUST_USE gbx_status gbx_replay_fault_describe(const gbx_replay_request *request,
                                                   const gbx_replay_child *child,
-                                                  const gbx_replay_reply *reply, int64_t timeout_ns,
+                                                  const gbx_replay_end *end, int64_t timeout_ns,
                                                   gbx_replay_fault *out_fault);
+
+/* --- the engine --- */
+
+enum { GBX_REPLAY_PENDING = 2048 }; /* tasks that are submitted and not taken, at most */
+
+typedef struct gbx_replay_settings {
+    uint32_t chip_blocks;
+    uint64_t gm_bytes;
+} gbx_replay_settings;
+
+/* Of a batch of a worker. */
+typedef enum gbx_replay_slot_state {
+    SLOT_FREE = 0,
+    SLOT_FILLING = 1,
+    SLOT_SENT = 2
+} gbx_replay_slot_state;
+
+/* A batch of a worker, and the tasks in it. */
+typedef struct gbx_replay_slot {
+    gbx_replay_slot_state state;
+    uint64_t sent_at; /* counts up: the smallest is answered next */
+    gbx_replay_pending *tasks[GBX_BATCH_TASKS];
+} gbx_replay_slot;
+
+typedef struct gbx_replay_worker {
+    gbx_replay_child child;
+    gbx_replay_slot slots[GBX_BATCH_SLOTS];
+    uint32_t early_ends; /* of its process in a row, before a task */
+} gbx_replay_worker;
+
+/* A list of tasks that are asked alone, in order. */
+typedef struct gbx_replay_queue {
+    gbx_replay_pending *items[GBX_REPLAY_PENDING];
+    uint32_t first;
+    uint32_t count;
+} gbx_replay_queue;
+
+struct gbx_replay_engine {
+    int64_t timeout_ns;
+    gbx_replay_settings settings;
+    char *child_program; /* may be NULL */
+    int payload_fd;
+    const unsigned char *payload; /* mapped on demand */
+    uint64_t payload_bytes;
+    gbx_replay_worker *workers;
+    uint32_t worker_count;
+    uint64_t sent;
+    gbx_replay_worker
+        *filling; /* the worker with a batch that is being filled, and its gbx_replay_slot */
+    gbx_replay_slot *filled;
+    gbx_replay_pending *pendings[GBX_REPLAY_PENDING]; /* in order of submission, a ring */
+    uint32_t first;
+    uint32_t count;
+    gbx_replay_queue alone;
+    bool is_exclusive; /* a large task is in memory */
+    /* Objects whose dispatches do not return alone, and do not yield either. */
+    const char *spinning[GBX_BATCH_OBJECTS];
+    uint32_t spinning_count;
+    /* References that hung: they would hang again. */
+    const char *hung[GBX_BATCH_OBJECTS];
+    uint32_t hung_count;
+    gbx_replay_layout layout; /* of the last gbx_replay_run, like the next */
+    uint64_t kept[GBX_REPLAY_MAX_ARGUMENTS];
+};
+
+/* --- sending.c --- */
+
+static inline bool gbx_replay_is_of_references(const gbx_replay_pending *pending) {
+    return pending->request.tolerances != NULL;
+}
+
+/* Whether one of a request's objects is in a list. */
+bool gbx_replay_has_object(const gbx_replay_request *request, const char *const *list,
+                           uint32_t count);
+
+/* Whether the references of a task hung in another one; then it can only end. */
+bool gbx_replay_has_hung(const gbx_replay_engine *engine, const gbx_replay_pending *pending);
+GBX_MUST_USE gbx_status gbx_replay_end_hung(gbx_replay_pending *pending);
+
+/* Puts a task into the queue of those that are asked alone. */
+void gbx_replay_ask_alone(gbx_replay_engine *engine, gbx_replay_pending *pending);
+
+/* Sends tasks of that queue to workers that have room. */
+GBX_MUST_USE gbx_status gbx_replay_send_waiting(gbx_replay_engine *engine);
+
+/* Puts a task into the batch that is being filled; waits for one if there is none. */
+GBX_MUST_USE gbx_status gbx_replay_screen(gbx_replay_engine *engine, gbx_replay_pending *pending,
+                                          const gbx_replay_layout *layout);
+
+/* Sends the batch that is being filled. */
+GBX_MUST_USE gbx_status gbx_replay_flush(gbx_replay_engine *engine);
+
+/* --- answers.c --- */
+
+/* Waits until something has happened, or a short time: answers, processes that end, calls that take
+ * too long. */
+GBX_MUST_USE gbx_status gbx_replay_wait(gbx_replay_engine *engine);
+
+/* --- engine.c --- */
+
+const gbx_replay_settings *gbx_replay_engine_settings(const gbx_replay_engine *engine);
+
+/* The mapped payload of the dump; NULL if it cannot be mapped. */
+const unsigned char *gbx_replay_engine_payload(gbx_replay_engine *engine, uint64_t *out_bytes);
+
+/* Completes the sentence of a refusal by gbx_replay_layout_make. */
+GBX_MUST_USE gbx_status gbx_replay_with_title(gbx_status status);
 
 #endif

@@ -112,8 +112,7 @@ static gbx_status save_data(const gbx_save_folder *folder) {
 
 static gbx_status describe_call(gbx_save_folder *folder) {
     const gbx_replay_saving *saving = folder->saving;
-    gbx_replay_request request = {
-        .entries = saving->entries, .task = saving->task, .dispatch = saving->dispatch};
+    gbx_replay_request request = {.task = saving->task, .dispatch = saving->dispatch};
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
         request.objects[i] = kernel_of(folder, i) ? "/kernel" : NULL;
     return gbx_replay_describe_call(saving->engine, &request, &folder->call, &folder->dispatches);

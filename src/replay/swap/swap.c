@@ -11,9 +11,10 @@
 
 typedef struct judging {
     const gbx_replay_job *job;
-    gbx_replay_payloads *payloads;                     /* `replay` is of the new kernel */
-    unsigned char *expected[GBX_REPLAY_MAX_ARGUMENTS]; /* results of the references, or NULL */
-    bool has_gaps[GBX_REPLAY_MAX_ARGUMENTS];           /* the references do not write all of it */
+    gbx_replay_payloads *payloads;                      /* `replay` is of the new kernel */
+    unsigned char *expected[GBX_REPLAY_MAX_ARGUMENTS];  /* results of the references, or NULL */
+    unsigned char *unwritten[GBX_REPLAY_MAX_ARGUMENTS]; /* what they hold where references do not
+                                                           write; NULL: they write all of it */
 } judging;
 
 /* --- elements to show --- */
@@ -38,11 +39,11 @@ static gbx_swap_element element_at(const judging *j, const gbx_replay_result *re
     uint32_t a = compared->argument;
     const gbx_tensor *tensor = &compared->tensor;
     gbx_swap_element element = {.output = output, .number = number};
-    element.new_bits = gbx_bits_element(tensor, j->payloads->replay[a], number);
-    const gbx_bits_payloads bits = {.replay = j->payloads->replay[a],
-                                    .other = j->payloads->other[a],
-                                    .is_poisoned =
-                                        j->job->request.task->arguments[a].role == GBX_ROLE_OUTPUT};
+    element.new_bits = gbx_bits_element(tensor, j->payloads->kept[GBX_KEPT_FIRST][a], number);
+    const gbx_bits_payloads bits = {.replay = j->payloads->kept[GBX_KEPT_FIRST][a],
+                                    .other = j->payloads->kept[GBX_KEPT_OTHER][a],
+                                    .start = j->payloads->kept[GBX_KEPT_START][a],
+                                    .other_start = j->payloads->kept[GBX_KEPT_OTHER_START][a]};
     element.has_new = gbx_bits_is_written(tensor, &bits, number);
     element.has_old = j->payloads->dump[a] != NULL;
     if (element.has_old)
@@ -50,7 +51,8 @@ static gbx_swap_element element_at(const judging *j, const gbx_replay_result *re
     if (j->expected[a]) {
         element.expected_bits = gbx_bits_element(tensor, j->expected[a], number);
         element.has_expected =
-            !j->has_gaps[a] || !gbx_bits_is_poison(tensor, number, element.expected_bits);
+            !j->unwritten[a] ||
+            gbx_bits_element(tensor, j->unwritten[a], number) != element.expected_bits;
     }
     return element;
 }
@@ -91,15 +93,24 @@ static gbx_swap_judgement judgement_of(bool is_right, bool was_right, bool was_w
     return was_right ? GBX_SWAP_BROKEN : GBX_SWAP_WRONG;
 }
 
+/* What references left, or found, in an argument. */
+static gbx_status read_kept(const judging *j, uint32_t argument, const gbx_tensor *tensor,
+                            gbx_replay_kept which, unsigned char **out_payload) {
+    *out_payload = malloc(gbx_tensor_payload_bytes(tensor) + 1);
+    if (!*out_payload)
+        return gbx_fail_memory("judging a kernel");
+    return gbx_replay_output(j->job->engine, argument, which, *out_payload);
+}
+
 /* Checks the old kernel first: the results of the references then stay for the new one. */
 static gbx_status judge(judging *j, const gbx_references *references, gbx_replay_swap *swap) {
     const gbx_replay_job *job = j->job;
-    gbx_entries *entries = job->request.entries;
+    gbx_entries *entries = job->entries;
     const gbx_replay_task *task = job->request.task;
     const void *got[GBX_REPLAY_MAX_ARGUMENTS];
     gbx_check_result checked;
     for (size_t i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i)
-        got[i] = j->payloads->replay[i];
+        got[i] = j->payloads->kept[GBX_KEPT_FIRST][i];
     GBX_TRY(gbx_check_task(job->engine, entries, task->task, references->items, references->count,
                            &checked));
     bool was_right = checked.verdict == GBX_CHECK_RIGHT;
@@ -119,11 +130,9 @@ static gbx_status judge(judging *j, const gbx_references *references, gbx_replay
         swap->atol = comparison->tolerance.atol;
         uint32_t a = checked.outputs[i].argument;
         const gbx_tensor *tensor = &j->job->request.task->arguments[a].tensor;
-        j->has_gaps[a] = checked.outputs[i].not_written > 0;
-        j->expected[a] = malloc(gbx_tensor_payload_bytes(tensor) + 1);
-        if (!j->expected[a])
-            return gbx_fail_memory("judging a kernel");
-        GBX_TRY(gbx_replay_output(j->job->engine, a, j->expected[a]));
+        GBX_TRY(read_kept(j, a, tensor, GBX_KEPT_FIRST, &j->expected[a]));
+        if (checked.outputs[i].not_written > 0)
+            GBX_TRY(read_kept(j, a, tensor, GBX_KEPT_START, &j->unwritten[a]));
     }
     return NULL;
 }
@@ -131,7 +140,7 @@ static gbx_status judge(judging *j, const gbx_references *references, gbx_replay
 static gbx_status judge_by_scene(judging *j, const gbx_swap_scene *scene, gbx_replay_swap *swap) {
     gbx_references *references;
     gbx_scene_trouble trouble;
-    const gbx_reader *reader = gbx_entries_reader(j->job->request.entries);
+    const gbx_reader *reader = gbx_entries_reader(j->job->entries);
     const char *named = scene->is_trusted && scene->kept ? scene->kept->scene_path : NULL;
     gbx_status status = gbx_references_open(named, scene->dump_directory, scene->kept,
                                             gbx_reader_run(reader), &references, &trouble);
@@ -157,7 +166,7 @@ gbx_status gbx_replay_swap_run(const gbx_replay_job *job, const gbx_swap_scene *
     judging j = {.job = job, .payloads = &payloads};
     *out_swap = (gbx_replay_swap){.judgement = GBX_SWAP_NOT_JUDGED};
     gbx_status status = gbx_replay_execute(job, &payloads, &out_swap->result);
-    bool has_outputs = !status && !out_swap->result.outcome.fault.is_there;
+    bool has_outputs = !status && !out_swap->result.fault;
     if (has_outputs && job->request.dispatch >= 0)
         not_judged(out_swap, "a single dispatch cannot be judged; omit --dispatch");
     else if (has_outputs)
@@ -167,8 +176,10 @@ gbx_status gbx_replay_swap_run(const gbx_replay_job *job, const gbx_swap_scene *
         if (out_swap->element_count == 0)
             choose_elements(&j, out_swap, false);
     }
-    for (size_t i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i)
+    for (size_t i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i) {
         free(j.expected[i]);
+        free(j.unwritten[i]);
+    }
     gbx_replay_payloads_free(&payloads);
     return status;
 }

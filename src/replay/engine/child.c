@@ -22,26 +22,37 @@
 
 /* --- shared memory --- */
 
-gbx_status gbx_replay_child_open(gbx_replay_child *child) {
-    child->file_fd = gbx_above_standard_streams(memfd_create("glassbox-call", MFD_CLOEXEC));
-    child->board_fd =
-        gbx_above_standard_streams(memfd_create("glassbox-board", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (child->file_fd < 0 || child->board_fd < 0 ||
-        ftruncate(child->board_fd, sizeof *child->board) != 0 ||
-        fcntl(child->board_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+/* A file in memory that a kernel with its descriptor cannot shrink under our mapping. */
+static gbx_status share(const char *name, uint64_t bytes, int *out_fd, void **out_mapped) {
+    *out_fd = gbx_above_standard_streams(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (*out_fd < 0 || ftruncate(*out_fd, (off_t)bytes) != 0 ||
+        fcntl(*out_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
         return gbx_fail(GBX_IO, "creating memory shared with glassbox-call: %s", strerror(errno));
-    void *board =
-        mmap(NULL, sizeof *child->board, PROT_READ | PROT_WRITE, MAP_SHARED, child->board_fd, 0);
-    if (board == MAP_FAILED)
+    *out_mapped = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *out_fd, 0);
+    if (*out_mapped == MAP_FAILED) {
+        *out_mapped = NULL;
         return gbx_fail(GBX_IO, "mapping memory shared with glassbox-call: %s", strerror(errno));
-    child->board = board;
+    }
+    return NULL;
+}
+
+gbx_status gbx_replay_child_open(gbx_replay_child *child) {
+    void *mapped;
+    GBX_TRY(share("glassbox-board", sizeof *child->board, &child->board_fd, &mapped));
+    child->board = mapped;
+    for (int i = 0; i < GBX_BATCH_SLOTS; ++i) {
+        GBX_TRY(share("glassbox-batch", GBX_BATCH_BYTES, &child->batch_fds[i], &mapped));
+        child->batches[i] = mapped;
+    }
+    child->kept_fd = gbx_above_standard_streams(memfd_create("glassbox-kept", MFD_CLOEXEC));
+    if (child->kept_fd < 0)
+        return gbx_fail(GBX_IO, "creating memory shared with glassbox-call: %s", strerror(errno));
     return NULL;
 }
 
 /* --- ending --- */
 
-/* Kills the child, if it has not ended, and all that kernels started; reports how it ended. */
-static void reap(gbx_replay_child *child, gbx_replay_reply *out_reply) {
+void gbx_replay_child_reap(gbx_replay_child *child, gbx_replay_end *out_end) {
     siginfo_t info = {0};
     if (child->pid == 0)
         return;
@@ -51,10 +62,10 @@ static void reap(gbx_replay_child *child, gbx_replay_reply *out_reply) {
     do
         result = waitid(P_PID, (id_t)child->pid, &info, WEXITED);
     while (result != 0 && errno == EINTR);
-    if (out_reply) {
+    if (out_end) {
         bool was_killed = result == 0 && info.si_code != CLD_EXITED;
-        out_reply->ending = was_killed ? GBX_REPLAY_KILLED : GBX_REPLAY_EXITED;
-        out_reply->value = result == 0 ? info.si_status : -1;
+        out_end->ending = was_killed ? GBX_REPLAY_KILLED : GBX_REPLAY_EXITED;
+        out_end->value = result == 0 ? info.si_status : -1;
     }
     child->pid = 0;
     close(child->socket);
@@ -65,18 +76,24 @@ static void reap(gbx_replay_child *child, gbx_replay_reply *out_reply) {
 }
 
 void gbx_replay_child_close(gbx_replay_child *child) {
-    reap(child, NULL);
+    gbx_replay_child_reap(child, NULL);
     if (child->board)
         munmap(child->board, sizeof *child->board);
     if (child->board_fd >= 0)
         close(child->board_fd);
-    if (child->file_fd >= 0)
-        close(child->file_fd);
+    for (int i = 0; i < GBX_BATCH_SLOTS; ++i) {
+        if (child->batches[i])
+            munmap(child->batches[i], GBX_BATCH_BYTES);
+        if (child->batch_fds[i] >= 0)
+            close(child->batch_fds[i]);
+    }
+    if (child->kept_fd >= 0)
+        close(child->kept_fd);
 }
 
 /* --- starting --- */
 
-static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, int gm_fd) {
+static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, int payload_fd) {
     int sockets[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0)
         return gbx_fail(GBX_IO, "starting %s: %s", path, strerror(errno));
@@ -86,12 +103,15 @@ static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, i
     if (!error) {
         /* Output of kernels goes to our standard error: standard output is for glassbox. */
         char name[] = "glassbox-call";
-        char serve[] = GBX_CALL_SERVE;
+        char serve[] = GBX_WORKER_SERVE;
         char *const arguments[] = {name, serve, NULL};
-        const int descriptors[] = {[GBX_CALL_SOCKET_FD - GBX_SPAWN_FIRST_FD] = theirs,
-                                   [GBX_CALL_GM_FD - GBX_SPAWN_FIRST_FD] = gm_fd,
-                                   [GBX_CALL_FILE_FD - GBX_SPAWN_FIRST_FD] = child->file_fd,
-                                   [GBX_CALL_BOARD_FD - GBX_SPAWN_FIRST_FD] = child->board_fd};
+        const int descriptors[] = {[GBX_WORKER_SOCKET_FD - GBX_SPAWN_FIRST_FD] = theirs,
+                                   [GBX_WORKER_BOARD_FD - GBX_SPAWN_FIRST_FD] = child->board_fd,
+                                   [GBX_WORKER_BATCH_FD - GBX_SPAWN_FIRST_FD] = child->batch_fds[0],
+                                   [GBX_WORKER_BATCH_FD + 1 - GBX_SPAWN_FIRST_FD] =
+                                       child->batch_fds[1],
+                                   [GBX_WORKER_KEPT_FD - GBX_SPAWN_FIRST_FD] = child->kept_fd,
+                                   [GBX_WORKER_PAYLOAD_FD - GBX_SPAWN_FIRST_FD] = payload_fd};
         gbx_spawn_order order = {.path = path,
                                  .arguments = arguments,
                                  .descriptors = descriptors,
@@ -106,7 +126,7 @@ static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, i
         if (child->pid_fd >= 0)
             return NULL;
         gbx_status status = gbx_fail(GBX_IO, "watching glassbox-call: %s", strerror(errno));
-        reap(child, NULL);
+        gbx_replay_child_reap(child, NULL);
         return status;
     }
     if (child->socket >= 0)
@@ -116,72 +136,44 @@ static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, i
     return gbx_fail(GBX_IO, "starting %s: %s", path, strerror(error));
 }
 
-/* --- calling --- */
-
-/* A child that something left behind by a kernel has ended since the last call is restarted. */
-gbx_status gbx_replay_child_order(gbx_replay_child *child, const char *program, int gm_fd,
-                                  uint32_t dispatch_count) {
-    struct pollfd ended = {.fd = child->pid_fd, .events = POLLIN};
-    if (child->pid > 0 && gbx_poll(&ended, 1, 0) != 0)
-        reap(child, NULL);
-    for (int attempt = 0; attempt < 2; ++attempt) {
-        if (child->pid == 0) {
-            char path[PATH_MAX];
-            gbx_program_path_query name = {.program = "glassbox-call",
-                                           .variable = "GLASSBOX_CALL",
-                                           .doing = "calling kernels",
-                                           .configured = program};
-            GBX_TRY(gbx_program_path_find(&name, path));
-            GBX_TRY(spawn_with_socket(child, path, gm_fd));
-            gbx_log_debug("process %d runs %s", (int)child->pid, path);
-        }
-        child->board->fault = (gbx_call_fault){0};
-        atomic_store_explicit(&child->board->is_loading, 0, memory_order_relaxed);
-        for (uint32_t i = 0; i < dispatch_count; ++i)
-            atomic_store_explicit(&child->board->states[i], 0, memory_order_relaxed);
-        child->order_ns = gbx_clock_ns();
-        gbx_call_order order = {.magic = GBX_CALL_LINK_MAGIC, .number = ++child->number};
-        if (send(child->socket, &order, sizeof order, MSG_NOSIGNAL) == (ssize_t)sizeof order)
-            return NULL;
-        reap(child, NULL);
-    }
-    return gbx_fail(GBX_IO,
-                    "calling kernels: glassbox-call exits at once; check that GLASSBOX_CALL "
-                    "belongs to this build");
-}
-
-/* False if what arrived is not an answer to the last order. */
-static bool receive_answer(gbx_replay_child *child, gbx_call_answer *out_answer) {
-    ssize_t bytes = recv(child->socket, out_answer, sizeof *out_answer, MSG_DONTWAIT);
-    out_answer->error[sizeof out_answer->error - 1] = '\0';
-    return bytes == (ssize_t)sizeof *out_answer && out_answer->magic == GBX_CALL_LINK_MAGIC &&
-           out_answer->number == child->number;
-}
-
-gbx_status gbx_replay_child_wait(gbx_replay_child *child, int64_t timeout_ns,
-                                 gbx_replay_reply *out_reply) {
-    memset(out_reply, 0, sizeof *out_reply);
-    /* An answer that has arrived counts, however late it is read. */
-    struct pollfd watched[2] = {{.fd = child->socket, .events = POLLIN},
-                                {.fd = child->pid_fd, .events = POLLIN}};
-    int64_t left_ns = timeout_ns - (gbx_clock_ns() - child->order_ns);
-    int ready = gbx_poll(watched, 2, left_ns > 0 ? left_ns : 0);
-    if (ready < 0) {
-        gbx_status status = gbx_fail(GBX_IO, "waiting for a call: %s", strerror(errno));
-        reap(child, NULL);
-        return status;
-    }
-    if (ready > 0 && receive_answer(child, &out_reply->answer))
-        return NULL;
-    if (ready > 0) {
-        /* The child is ending, or a kernel closed its socket. */
-        struct pollfd ended = {.fd = child->pid_fd, .events = POLLIN};
-        gbx_poll(&ended, 1, GBX_NS_PER_SECOND);
-    }
-    reap(child, out_reply);
-    if (ready == 0)
-        out_reply->ending = GBX_REPLAY_SILENT;
+static gbx_status start(gbx_replay_child *child, const char *program, int payload_fd) {
+    char path[PATH_MAX];
+    gbx_program_path_query name = {.program = "glassbox-call",
+                                   .variable = "GLASSBOX_CALL",
+                                   .doing = "calling kernels",
+                                   .configured = program};
+    gbx_worker_board *board = child->board;
+    GBX_TRY(gbx_program_path_find(&name, path));
+    /* A board of the process before must not be taken for that of the next. */
+    board->fault = (gbx_call_fault){0};
+    atomic_store_explicit(&board->is_loading, 0, memory_order_relaxed);
+    atomic_store_explicit(&board->slot, UINT32_MAX, memory_order_relaxed);
+    atomic_store_explicit(&board->began_ns, 0, memory_order_relaxed);
+    atomic_store_explicit(&board->wait_count, 0, memory_order_relaxed);
+    GBX_TRY(spawn_with_socket(child, path, payload_fd));
+    gbx_log_debug("process %d runs %s", (int)child->pid, path);
     return NULL;
+}
+
+/* --- talking --- */
+
+/* A process that has ended does not get the message; it is missed when its end is noticed, with all
+ * others that it did not answer. */
+gbx_status gbx_replay_child_order(gbx_replay_child *child, const char *program, int payload_fd,
+                                  uint32_t slot) {
+    if (child->pid == 0)
+        GBX_TRY(start(child, program, payload_fd));
+    gbx_worker_message message = {
+        .magic = GBX_WORKER_MAGIC, .slot = slot, .number = ++child->number};
+    child->numbers[slot] = message.number;
+    (void)send(child->socket, &message, sizeof message, MSG_NOSIGNAL);
+    return NULL;
+}
+
+bool gbx_replay_child_receive(gbx_replay_child *child, gbx_worker_message *out_message) {
+    ssize_t bytes = recv(child->socket, out_message, sizeof *out_message, MSG_DONTWAIT);
+    return bytes == (ssize_t)sizeof *out_message && out_message->magic == GBX_WORKER_MAGIC &&
+           out_message->slot < GBX_BATCH_SLOTS;
 }
 
 /* --- faults --- */
@@ -221,15 +213,15 @@ static void describe_signal(const culprit *at, const gbx_call_fault *noted, bool
              signal_name(fault->signal, name), where);
 }
 
-static void describe_ending(const culprit *at, const gbx_replay_reply *reply,
-                            uint32_t running_count, gbx_replay_fault *fault) {
+static void describe_ending(const culprit *at, const gbx_replay_end *end, uint32_t running_count,
+                            gbx_replay_fault *fault) {
     char how[HOW_BYTES];
     char name[SIGNAL_TEXT_BYTES];
-    if (reply->ending == GBX_REPLAY_KILLED) {
-        fault->signal = reply->value;
-        snprintf(how, sizeof how, "with %s", signal_name(reply->value, name));
+    if (end->ending == GBX_REPLAY_KILLED) {
+        fault->signal = end->value;
+        snprintf(how, sizeof how, "with %s", signal_name(end->value, name));
     } else {
-        snprintf(how, sizeof how, "with exit code %d", reply->value);
+        snprintf(how, sizeof how, "with exit code %d", end->value);
     }
     if (running_count > 1)
         snprintf(fault->text, sizeof fault->text,
@@ -241,15 +233,15 @@ static void describe_ending(const culprit *at, const gbx_replay_reply *reply,
                  at->kernel, how, at->place);
 }
 
-static gbx_status fail_loading(const gbx_replay_request *request, const gbx_replay_reply *reply,
+static gbx_status fail_loading(const gbx_replay_request *request, const gbx_replay_end *end,
                                const gbx_call_fault *noted) {
     char name[SIGNAL_TEXT_BYTES];
     bool is_noted = atomic_load_explicit(&noted->kind, memory_order_acquire) == GBX_CALL_SIGNAL;
-    int number = is_noted ? (int)noted->signal : reply->value;
+    int number = is_noted ? (int)noted->signal : end->value;
     const char *how = "it ended the process";
-    if (reply->ending == GBX_REPLAY_SILENT)
+    if (end->ending == GBX_REPLAY_SILENT)
         how = "it did not return in time";
-    else if (is_noted || reply->ending == GBX_REPLAY_KILLED)
+    else if (is_noted || end->ending == GBX_REPLAY_KILLED)
         how = signal_name(number, name);
     return gbx_fail(GBX_BAD_KERNEL,
                     "loading the kernels of task %" PRIu64
@@ -257,9 +249,22 @@ static gbx_status fail_loading(const gbx_replay_request *request, const gbx_repl
                     request->task->task, how);
 }
 
+/* Where dispatches wait, as dispatches of the task. */
+static void take_waits(const gbx_replay_request *request, const gbx_worker_board *board,
+                       gbx_replay_fault *fault) {
+    uint32_t count = atomic_load_explicit(&board->wait_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count && i < GBX_CALL_WAITING; ++i) {
+        gbx_call_wait wait = board->waits[i];
+        if (wait.dispatch >= gbx_replay_request_count(request))
+            continue;
+        wait.dispatch += gbx_replay_request_first(request);
+        fault->waits[fault->wait_count++] = wait;
+    }
+}
+
 /* A kernel may have overwritten the board: its numbers are checked. */
 gbx_status gbx_replay_fault_describe(const gbx_replay_request *request,
-                                     const gbx_replay_child *child, const gbx_replay_reply *reply,
+                                     const gbx_replay_child *child, const gbx_replay_end *end,
                                      int64_t timeout_ns, gbx_replay_fault *out_fault) {
     const gbx_call_fault *noted = &child->board->fault;
     uint32_t count = gbx_replay_request_count(request);
@@ -272,19 +277,26 @@ gbx_status gbx_replay_fault_describe(const gbx_replay_request *request,
             first = i;
     }
     if (atomic_load_explicit(&child->board->is_loading, memory_order_relaxed))
-        return fail_loading(request, reply, noted);
-    bool has_note = reply->ending == GBX_REPLAY_EXITED && reply->value == GBX_CALL_FAULT_EXIT &&
+        return fail_loading(request, end, noted);
+    bool has_note = end->ending == GBX_REPLAY_EXITED && end->value == GBX_CALL_FAULT_EXIT &&
                     (kind == GBX_CALL_SIGNAL || kind == GBX_CALL_THREAD_END);
+    bool is_stuck = end->ending == GBX_REPLAY_EXITED && end->value == GBX_CALL_FAULT_EXIT &&
+                    kind == GBX_CALL_STUCK;
     bool is_of_dispatch = has_note && noted->dispatch < count;
     uint32_t exiting = atomic_load_explicit(&noted->exiting, memory_order_relaxed) - 1;
-    if (reply->ending == GBX_REPLAY_EXITED && !has_note && exiting < count) {
+    if (end->ending == GBX_REPLAY_EXITED && !has_note && !is_stuck && exiting < count) {
         first = exiting;
         running_count = 1;
     }
     uint32_t dispatch = is_of_dispatch ? noted->dispatch : first < count ? first : 0;
     *out_fault = (gbx_replay_fault){.is_there = true,
-                                    .is_hang = reply->ending == GBX_REPLAY_SILENT,
+                                    .is_hang = end->ending == GBX_REPLAY_SILENT || is_stuck,
+                                    .is_stuck = is_stuck,
+                                    .access = has_note ? noted->access : GBX_CALL_ACCESS_UNKNOWN,
+                                    .step = atomic_load(&child->board->step),
+                                    .run = atomic_load(&child->board->run),
                                     .dispatch = gbx_replay_request_first(request) + dispatch};
+    take_waits(request, child->board, out_fault);
     const gbx_replay_dispatch *from = &request->task->dispatches[out_fault->dispatch];
     culprit at = {.kernel = request->task->kernel_names[from->subtask]};
     int used = snprintf(at.place, PLACE_BYTES, "block %" PRIu32 ", %s", from->block_idx,
@@ -298,12 +310,15 @@ gbx_status gbx_replay_fault_describe(const gbx_replay_request *request,
         snprintf(out_fault->text, sizeof out_fault->text,
                  "kernel %.96s ended its thread (%s): pthread_exit; it must return instead",
                  at.kernel, at.place);
+    else if (is_stuck)
+        snprintf(out_fault->text, sizeof out_fault->text,
+                 "kernel %.96s waits for a flag that nothing sets (%s)", at.kernel, at.place);
     else if (out_fault->is_hang)
         snprintf(out_fault->text, sizeof out_fault->text,
                  "kernel %.96s did not return within %.6g s (%s)", at.kernel,
                  (double)timeout_ns / 1e9, at.place);
     else
-        describe_ending(&at, reply, running_count, out_fault);
+        describe_ending(&at, end, running_count, out_fault);
     gbx_text_make_plain(out_fault->text);
     return NULL;
 }

@@ -1,0 +1,231 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/io.h"
+#include "base/memory.h"
+#include "replay/engine/internal.h"
+
+enum { ALONE_TASKS = 8 }; /* of a batch of tasks that are asked alone */
+
+/* --- references that hang --- */
+
+bool gbx_replay_has_object(const gbx_replay_request *request, const char *const *list,
+                           uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i)
+        for (int k = 0; k < GBX_SUBTASK_COUNT; ++k)
+            if (request->objects[k] == list[i])
+                return true;
+    return false;
+}
+
+bool gbx_replay_has_hung(const gbx_replay_engine *engine, const gbx_replay_pending *pending) {
+    return gbx_replay_is_of_references(pending) &&
+           gbx_replay_has_object(&pending->request, engine->hung, engine->hung_count);
+}
+
+/* Ends a task whose references hung in another one. */
+gbx_status gbx_replay_end_hung(gbx_replay_pending *pending) {
+    pending->outcome.fault = calloc(1, sizeof *pending->outcome.fault);
+    if (!pending->outcome.fault)
+        return gbx_fail_memory("replaying task %" PRIu64, pending->request.task->task);
+    pending->outcome.fault->is_there = true;
+    pending->outcome.fault->is_hang = true;
+    pending->outcome.fault->is_known = true;
+    pending->is_done = true;
+    return NULL;
+}
+
+/* --- tasks that are asked alone --- */
+
+void gbx_replay_ask_alone(gbx_replay_engine *engine, gbx_replay_pending *pending) {
+    gbx_replay_queue *alone = &engine->alone;
+    pending->question = gbx_replay_is_of_references(pending) ? GBX_ASK_WANT : GBX_ASK_EXAMINE;
+    alone->items[(alone->first + alone->count++) % GBX_REPLAY_PENDING] = pending;
+}
+
+/* --- batches --- */
+
+static gbx_status send_slot(gbx_replay_engine *engine, gbx_replay_worker *w, gbx_replay_slot *s) {
+    s->state = SLOT_SENT;
+    s->sent_at = ++engine->sent;
+    return gbx_replay_child_order(&w->child, engine->child_program, engine->payload_fd,
+                                  (uint32_t)(s - w->slots));
+}
+
+static bool is_idle(const gbx_replay_worker *w) {
+    return w->slots[0].state == SLOT_FREE && w->slots[1].state == SLOT_FREE;
+}
+
+/* A free batch of the worker with the least to do; false if there is none. */
+static bool find_free(gbx_replay_engine *engine, gbx_replay_worker **out_worker,
+                      gbx_replay_slot **out_slot) {
+    *out_worker = NULL;
+    for (uint32_t i = 0; i < engine->worker_count; ++i) {
+        gbx_replay_worker *w = &engine->workers[i];
+        for (int k = 0; k < GBX_BATCH_SLOTS; ++k) {
+            if (w->slots[k].state != SLOT_FREE || (*out_worker && !is_idle(w)))
+                continue;
+            *out_worker = w;
+            *out_slot = &w->slots[k];
+            if (is_idle(w))
+                return true;
+            break;
+        }
+    }
+    return *out_worker != NULL;
+}
+
+static gbx_status begin_batch(gbx_replay_worker *w, gbx_replay_slot *s) {
+    if (!w->child.board)
+        GBX_TRY(gbx_replay_child_open(&w->child));
+    gbx_batch *batch = w->child.batches[s - w->slots];
+    batch->task_count = 0;
+    batch->object_count = 0;
+    s->state = SLOT_FILLING;
+    return NULL;
+}
+
+/* `layout` is that of the task. */
+static gbx_status add(gbx_replay_engine *engine, gbx_replay_worker *w, gbx_replay_slot *s,
+                      gbx_replay_pending *pending, const gbx_replay_layout *layout,
+                      bool *out_is_added) {
+    gbx_batch *batch = w->child.batches[s - w->slots];
+    uint32_t place = batch->task_count;
+    GBX_TRY(
+        gbx_replay_add_order(batch, pending, layout, engine->settings.chip_blocks, out_is_added));
+    pending->outcome.is_relocated = layout->is_relocated;
+    if (*out_is_added)
+        s->tasks[place] = pending;
+    return NULL;
+}
+
+/* Room for outputs to keep, and the payloads to compare with. */
+static gbx_status prepare_kept(const gbx_replay_worker *w, const gbx_replay_pending *pending) {
+    const gbx_replay_request *request = &pending->request;
+    if (!pending->keeps)
+        return NULL;
+    if (ftruncate(w->child.kept_fd, (off_t)gbx_replay_kept_bytes(request->task)) != 0)
+        return gbx_fail(GBX_IO, "keeping the outputs of a call: %s", strerror(errno));
+    for (uint32_t i = 0; request->got && i < request->task->argument_count; ++i) {
+        uint64_t bytes = gbx_tensor_payload_bytes(&request->task->arguments[i].tensor);
+        uint64_t offset = gbx_replay_kept_offset(request->task, i) + GBX_KEPT_OTHER_START * bytes;
+        size_t written;
+        int error = request->got[i]
+                        ? gbx_pwrite_all(w->child.kept_fd, request->got[i], bytes, offset, &written)
+                        : 0;
+        if (error)
+            return gbx_fail(GBX_IO, "keeping the outputs of a call: %s", strerror(error));
+    }
+    return NULL;
+}
+
+/* Puts a task into a batch; *out_is_added is false if there is no room, or if it is done: its
+ * references hang, or it does not fit. */
+static gbx_status add_alone(gbx_replay_engine *engine, gbx_replay_worker *w, gbx_replay_slot *s,
+                            gbx_replay_pending *pending, bool *out_is_added) {
+    gbx_replay_layout layout;
+    *out_is_added = false;
+    if (gbx_replay_has_hung(engine, pending))
+        return gbx_replay_end_hung(pending);
+    gbx_status status = prepare_kept(w, pending);
+    if (!status)
+        status = gbx_replay_layout_make(pending->request.task, engine->settings.gm_bytes, &layout);
+    if (!status)
+        status = add(engine, w, s, pending, &layout, out_is_added);
+    if (status) {
+        pending->status = status;
+        pending->is_done = true;
+    }
+    return NULL;
+}
+
+static gbx_status send_alone(gbx_replay_engine *engine, gbx_replay_worker *w, gbx_replay_slot *s) {
+    gbx_replay_queue *alone = &engine->alone;
+    bool is_by_itself = false;
+    GBX_TRY(begin_batch(w, s));
+    for (int i = 0; i < ALONE_TASKS && alone->count > 0 && !is_by_itself; ++i) {
+        gbx_replay_pending *pending = alone->items[alone->first];
+        bool is_added;
+        is_by_itself = pending->is_large || pending->is_fresh;
+        if (is_by_itself && i > 0)
+            break;
+        GBX_TRY(add_alone(engine, w, s, pending, &is_added));
+        if (!is_added && !pending->is_done)
+            break;
+        alone->first = (alone->first + 1) % GBX_REPLAY_PENDING;
+        alone->count--;
+        if (is_added)
+            engine->is_exclusive |= pending->is_large;
+        if (is_added && pending->is_fresh)
+            gbx_replay_child_reap(&w->child, NULL);
+        pending->is_fresh |= i == 0 && w->child.pid == 0; /* its process is going to be new */
+    }
+    if (w->child.batches[s - w->slots]->task_count > 0)
+        return send_slot(engine, w, s);
+    s->state = SLOT_FREE;
+    return NULL;
+}
+
+static bool is_all_idle(const gbx_replay_engine *engine) {
+    for (uint32_t i = 0; i < engine->worker_count; ++i)
+        for (int k = 0; k < GBX_BATCH_SLOTS; ++k)
+            if (engine->workers[i].slots[k].state == SLOT_SENT)
+                return false;
+    return true;
+}
+
+/* A large task waits until nothing else is in memory, and everything else waits for it. */
+gbx_status gbx_replay_send_waiting(gbx_replay_engine *engine) {
+    gbx_replay_worker *w;
+    gbx_replay_slot *s;
+    while (engine->alone.count > 0 && !engine->is_exclusive && find_free(engine, &w, &s)) {
+        const gbx_replay_pending *next = engine->alone.items[engine->alone.first];
+        if ((next->is_large && !is_all_idle(engine)) || (next->is_fresh && !is_idle(w)))
+            return NULL;
+        GBX_TRY(send_alone(engine, w, s));
+    }
+    return NULL;
+}
+
+gbx_status gbx_replay_flush(gbx_replay_engine *engine) {
+    gbx_replay_worker *w = engine->filling;
+    gbx_replay_slot *s = engine->filled;
+    engine->filling = NULL;
+    engine->filled = NULL;
+    return w ? send_slot(engine, w, s) : NULL;
+}
+
+/* A batch with room; waits for one. */
+static gbx_status find_batch(gbx_replay_engine *engine) {
+    while (!engine->filling) {
+        gbx_replay_worker *w;
+        gbx_replay_slot *s;
+        if (engine->is_exclusive || !find_free(engine, &w, &s)) {
+            GBX_TRY(gbx_replay_wait(engine));
+            continue;
+        }
+        GBX_TRY(begin_batch(w, s));
+        engine->filling = w;
+        engine->filled = s;
+    }
+    return NULL;
+}
+
+gbx_status gbx_replay_screen(gbx_replay_engine *engine, gbx_replay_pending *pending,
+                             const gbx_replay_layout *layout) {
+    for (;;) {
+        bool is_added;
+        GBX_TRY(find_batch(engine));
+        gbx_replay_worker *w = engine->filling;
+        gbx_replay_slot *s = engine->filled;
+        GBX_TRY(add(engine, w, s, pending, layout, &is_added));
+        const gbx_batch *batch = w->child.batches[s - w->slots];
+        if (!is_added || batch->task_count == GBX_BATCH_TASKS)
+            GBX_TRY(gbx_replay_flush(engine));
+        if (is_added)
+            return NULL;
+    }
+}
