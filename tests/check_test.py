@@ -155,6 +155,7 @@ def check_spoiled(what, dump):
           {task: "introduced" if task in wanted else "right" for task in dump.tasks})
     found = {t["task_seq"]: [(o["arg_index"], o["mismatches"], o["worst"]["element"]) for o in t["outputs"] if o["worst"]]
              for t in document["tasks"] if t["verdict"] == "introduced"}
+    check(f"{what}, spoiled: replays", {t["task_seq"] for t in document["tasks"] if t["replay"] == "differs"}, set(wanted))
     check(f"{what}, spoiled: outputs", found, {task: [(slot, 1, element)] for task, (slot, element) in wanted.items()})
     compare_all(f"{what}, spoiled", dump, document)
 

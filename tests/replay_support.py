@@ -126,7 +126,7 @@ BODIES = {
     "strays": "for (int i = 0; i < n; ++i) y[i] = x[i]; ((volatile float *)x)[3] = 77.0f;",
     "crashes": "int *volatile bad = (int *)16;\n    for (int i = 0; i < n / 2; ++i)\n        y[i] = x[i];\n    *bad = n;",
     "hangs": "for (y[0] = x[0]; n > 0;) pause();",
-    "flaky": "static int calls; for (int i = 0; i < n; ++i) y[i] = x[i]; if (++calls == 3) *(int *volatile){(int *)16} = 1;",
+    "flaky": "static int calls; for (int i = 0; i < n; ++i) y[i] = x[i]; if (++calls == 6) *(int *volatile){(int *)16} = 1;",
     "sizes": "for (int i = 0; i < n; ++i) y[i] = x[i] + (float)gbx_arg_tensor(args, 1)->buffer_bytes;",
     "ends": "(void)x; (void)y; (void)n; _exit(7);",
 }

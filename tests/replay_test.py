@@ -97,13 +97,14 @@ def check_flipped():
 
 
 def check_partly(dump, task):
-    document = replay(dump, task)
+    document = replay(dump, task, code=1)
+    check("half: the result has what was there before", [f["kind"] for f in document["findings"]], ["unwritten_read"])
     (output,) = document["outputs"]
     check("half: output", [output[key] for key in ("bit_exact", "mismatches", "not_written", "unstable")], [False, 0, ELEMENTS // 2, 0])
     check("half: verdict", document["verdict"], "equal_where_written")
-    text = replay_text(dump, task)
+    text = replay_text(dump, task, code=1)
     check("half: first line", text.split("\n")[0], "task 1, kernel half: equal where written: 32 elements match the dump; "
-          "the kernel does not write the other 32")
+          "the kernel does not write the other 32; 1 finding")
     check_in("half", "not compared: 32 elements that the kernel does not write; there the dump holds what was in memory before\n", text)
     x, y = words(dump, manifest(dump), task)
     y = y.copy()
@@ -127,43 +128,46 @@ def check_planted():
           ("nothing_written", ELEMENTS, False))
     document = replay(dump, 3, code=1)
     check("adds: output", (document["verdict"], document["outputs"][0]["unstable"]), ("differs", ELEMENTS))
-    check_in("adds", f"{ELEMENTS} elements change with the initial output bytes: the kernel reads its output before it writes it, keeps static variables between calls, or is not deterministic\n", replay_text(dump, 3, code=1))
+    check_in("adds", f"finding: task 3, kernel adds, computes argument 1 y[0], and {ELEMENTS - 1} more elements from bytes that it was not given: "
+             "it reads outside its inputs, or an output before all of it is written\n", replay_text(dump, 3, code=1))
     check_counts(dump)
-    document = replay(dump, 5)
+    document = replay(dump, 5, code=1)
     check("strays", (document["verdict"], document["stray_argument"]), ("bit_exact", 0))
     address = int(entries_of(listed, 5, "before_dispatch")[0]["buffer_addr"], 16)
     check("strays: the bytes that differ", (int(document["stray_address"], 16) // 4, document["stray_bytes"]),
           ((address + 12) // 4, changed_bytes(x_of(dump, listed, 5)[3], 77.0)))
-    check_in("strays", f" outside its outputs, the first at {hex(int(document['stray_address'], 16))}, in argument 0 x\n",
-             replay_text(dump, 5))
-    check("by id", replay(dump, entries_of(listed, 5, "before_dispatch")[0]["task_id"])["task_seq"], 5)
+    check_in("strays", f" outside its outputs, the first at {hex(int(document['stray_address'], 16))}, in its own input, argument 0 x[3]\n",
+             replay_text(dump, 5, code=1))
+    check("by id", replay(dump, entries_of(listed, 5, "before_dispatch")[0]["task_id"], code=1)["task_seq"], 5)
     check_in("no such id", "the dump has no task with this id", refuse(dump, "0x12345"))
     check_flaky(dump)
     check_narrow(dump)
     refuse(dump, 7)
     refuse(dump, "9..12")
-    check("range", [t["task_seq"] for t in replay(dump, "0..1")["tasks"]], [0, 1])
+    check("range", [t["task_seq"] for t in replay(dump, "0..1", code=1)["tasks"]], [0, 1])
     check_in("dispatch", "--dispatch 1: the last dispatch of this task is 0", refuse(dump, 0, "--dispatch", 1))
 
 
 def check_flaky(dump):
-    """It crashes when it is called for the third time in a process."""
+    """It crashes when it is called for the sixth time in a process."""
     check("flaky: twice", replay(dump, 6, "--repeat", 2)["verdict"], "bit_exact")
-    document = replay(dump, 6, "--repeat", 5, code=3)
-    check("flaky: which run", (document["verdict"], document["fault"]["run"], document["fault"]["address"]), ("fault", 3, "0x0000000000000010"))
-    check_in("flaky: which run", "SIGSEGV at 0x10, in run 3; in the recorded run it completed\n", replay_text(dump, 6, "--repeat", 5, code=3))
+    document = replay(dump, 6, "--repeat", 7, code=3)
+    check("flaky: which run", (document["verdict"], document["fault"]["run"], document["fault"]["address"]), ("fault", 6, "0x0000000000000010"))
+    check_in("flaky: which run", "SIGSEGV at 0x10, in run 6; in the recorded run it completed; 1 finding\n", replay_text(dump, 6, "--repeat", 7, code=3))
 
 
 def check_narrow(dump):
     """A table fits the terminal, and cut cells are marked."""
     head, *lines = on_terminal(40, "replay", str(dump), "--task", "0..5", NO_COLOR="1")[0].rstrip().split("\n")
-    check("narrow: first line", head.strip(), "6 tasks: 3 bit exact, 1 equal where written, 1 differs, 1 writes nothing; the first that differs is task 3")
+    check("narrow: first line", head.strip(), "6 tasks: 3 bit exact, 1 equal where written, 1 differs, 1 writes nothing; 5 with findings, the first is task 1; "
+          "the first that differs is task 3")
+    lines = lines[next(i for i, line in enumerate(lines) if line.split()[:1] == ["TASK"]):]
     check("narrow: widths", [line for line in lines if len(line.rstrip()) > 40], [])
     table, rest = lines[:7], " ".join(lines[7:])
     check("narrow: rows", [line.split()[:2] for line in table], [["TASK", "KERNEL"], *([str(i), name] for i, name in enumerate(["twice", "half", "nothing", "adds", "counts", "strays"]))])
     check("narrow: verdicts", [line.split()[2] for line in table], ["VERDICT", "bit", "equal", "writes", "differs", "bit", "bit"])
-    wide = replay_text(dump, "0..5", code=1).split("\n")[1]
-    hidden = [word for word in ("OUTPUTS", "ELEMENTS", "MISMATCHES", "NOT WRITTEN", "TIME") if word in wide and word not in table[0]]
+    (wide,) = [line for line in replay_text(dump, "0..5", code=1).split("\n") if line.startswith("TASK")]
+    hidden = [word for word in ("OUTPUTS", "ELEMENTS", "MISMATCHES", "NOT WRITTEN", "FINDINGS", "TIME") if word in wide and word not in table[0]]
     check("narrow: what has no room", rest[:13 + len(", ".join(hidden))], "no room for: " + ", ".join(hidden))
 
 
@@ -214,8 +218,8 @@ def changed_bytes(old, new):
 
 def check_counts(dump):
     """A static variable: the first call in a process matches the recorded one, later calls do not."""
-    document = replay(dump, 4)
-    check("counts: once", document["verdict"], "bit_exact")
+    document = replay(dump, 4, code=1)
+    check("counts: once", (document["verdict"], [f["kind"] for f in document["findings"]]), ("bit_exact", ["not_deterministic"]))
     document = replay(dump, 4, "--repeat", 5, code=1)
     check("counts: repeated", [document["verdict"], *(document["repeat"][key] for key in ("runs", "different"))], ["bit_exact", 5, 4])
     text = replay_text(dump, 4, "--repeat", 5, code=1)
@@ -337,13 +341,15 @@ def check_calmed():
 
 
 def check_picky():
-    """A crash that only comes with the second poison."""
-    body = "if (*(volatile unsigned *)&y[1] == 0x5a5a5a5au) *(int *volatile){(int *)16} = 1; " + BODIES["half"]
-    dump = record(make_scene("picky", ["twice"], {"twice": body}), "picky")
-    fault = replay(dump, 0, code=3)["fault"]
-    check("picky: fault", [fault[key] for key in ("with_other_poison_only", "as_in_the_run", "address")], [True, False, "0x0000000000000010"])
-    check_in("picky", "SIGSEGV at 0x10; result depends on initial output bytes: the kernel reads its outputs; in the recorded run it completed\n",
-             replay_text(dump, 0, code=3))
+    """A crash that comes with one of the two patterns only: their signs differ, or the other is zero."""
+    bodies = {sign: f"if (((volatile float *)y)[1] {sign} 0) *(int *volatile){{(int *)16}} = 1; " + BODIES["half"] for sign in ("<=", ">=")}
+    dumps = {sign: record(make_scene(f"picky{ord(sign[0])}", ["twice"], {"twice": body}), f"picky{ord(sign[0])}")
+             for sign, body in bodies.items()}
+    faults = {sign: replay(dump, 0, code=3)["fault"] for sign, dump in dumps.items()}
+    check("picky: with the other only", sorted(fault["with_other_poison_only"] for fault in faults.values()), [False, True])
+    (sign,) = [sign for sign, fault in faults.items() if fault["with_other_poison_only"]]
+    check("picky: address", faults[sign]["address"], "0x0000000000000010")
+    check_in("picky", "SIGSEGV at 0x10; only with the other pattern: it depends on bytes that it was not given; ", replay_text(dumps[sign], 0, code=3))
 
 
 def check_manifest_only():

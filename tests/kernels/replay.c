@@ -43,6 +43,9 @@ static void meet(const uint64_t *args) {
     const gbx_local_context *local = gbx_local(args);
     uint32_t *arrivals = (uint32_t *)element(gbx_arg_tensor(args, 2), 0, 0);
     gbx_flag_add(arrivals, 1);
+    while (gbx_arg_u32(args, 3) == WAY_MEET_SPIN &&
+           __atomic_load_n(arrivals, __ATOMIC_ACQUIRE) < gbx_arg_u32(args, 4))
+        ;
     gbx_flag_wait(arrivals, gbx_arg_u32(args, 4));
     *element(gbx_arg_tensor(args, 1), local->block_idx, local->subtask) =
         (int32_t)(100 * local->block_idx + local->subtask + 7);
@@ -94,6 +97,10 @@ static void fail(const uint64_t *args) {
         for (volatile int go = 1; go;)
             sched_yield();
         break;
+    case WAY_SPIN:
+        for (volatile int go = 1; go;)
+            ;
+        break;
     case WAY_EXIT:
         exit(gbx_arg_i32(args, 4));
     case WAY_END:
@@ -121,7 +128,7 @@ static void fail_on_one(const uint64_t *args) {
     const gbx_local_context *local = gbx_local(args);
     if (local->block_num == 1 || (local->block_idx == 1 && local->subtask == GBX_SUBTASK_AIV0))
         fail(args);
-    else if (gbx_arg_u32(args, 3) != WAY_HANG)
+    else if (gbx_arg_u32(args, 3) != WAY_HANG && gbx_arg_u32(args, 3) != WAY_SPIN)
         for (;;)
             sched_yield();
 }
@@ -131,14 +138,6 @@ static void add(const uint64_t *args) {
     int32_t before = *element(gbx_arg_tensor(args, 1), 0, 0);
     affine(args);
     *element(gbx_arg_tensor(args, 1), 0, 0) += before;
-}
-
-/* glassbox-call has the file of memory as descriptor 4. */
-static void grow(const uint64_t *args) {
-    affine(args);
-    if (ftruncate(4, (off_t)gbx_arg_u64(args, 4) + 1) != 0 ||
-        pwrite(4, "x", 1, (off_t)gbx_arg_u64(args, 4)) != 1)
-        abort();
 }
 
 void kernel_entry(const uint64_t *args) {
@@ -152,6 +151,7 @@ void kernel_entry(const uint64_t *args) {
         save_contexts(args);
         break;
     case WAY_MEET:
+    case WAY_MEET_SPIN:
         meet(args);
         break;
     case WAY_HALVES:
@@ -176,8 +176,18 @@ void kernel_entry(const uint64_t *args) {
     case WAY_ADD:
         add(args);
         break;
-    case WAY_GROW:
-        grow(args);
+    case WAY_BESIDE:
+        affine(args);
+        ++*((unsigned char *)element(gbx_arg_tensor(args, 1), 0, 0) - 1);
+        break;
+    case WAY_LOAD:
+        affine(args);
+        (void)*(volatile unsigned char *)(uintptr_t)gbx_arg_u64(args, 4);
+        break;
+    case WAY_SIGN:
+        if ((*element(gbx_arg_tensor(args, 1), 0, 0) < 0) == gbx_arg_i32(args, 4))
+            abort();
+        affine(args);
         break;
     case WAY_END:
         meet(args);
