@@ -288,14 +288,21 @@ static void test_slow_kernel_is_not_a_hang(void **state) {
     gbx_chip_close(chip);
 }
 
-static void check_ending(const chip_variant *variant, uint64_t way, const char *how,
-                         const char *where) {
+/* The bad block runs when the chip ends. Others may not have returned yet: then the message names
+ * the one on the first core, and counts the bad one among the others. */
+static void assert_lost_amid_kernel(gbx_status status, const char *how) {
+    bool counts_it = strstr(gbx_status_message(status), " of 6 and ") != NULL;
+    assert_fails(status, GBX_DEVICE_LOST, "chip process", how,
+                 "while running kernel fault.c (func 7) of task 0 on core ",
+                 counts_it ? " more" : "task block 5 of 6");
+}
+
+static void check_ending(const chip_variant *variant, uint64_t way, const char *how) {
     leftovers before = count_leftovers();
     gbx_chip *chip = open_chip(variant, BLOCKS);
     register_kernel(chip, FAULT, GBX_CORE_AIV, "fault.c");
     gbx_tensor output = output_of(chip);
-    assert_fails(call_fault(chip, &output, way, 0), GBX_DEVICE_LOST, how, where,
-                 "while running kernel fault.c (func 7)", "task block 5 of 6");
+    assert_lost_amid_kernel(call_fault(chip, &output, way, 0), how);
     assert_memory_survived(chip, &output);
     assert_chip_is_over(chip, &output);
     gbx_chip_close(chip);
@@ -304,11 +311,11 @@ static void check_ending(const chip_variant *variant, uint64_t way, const char *
 }
 
 static void test_kernel_that_exits(void **state) {
-    check_ending(*state, FAIL_EXIT, "exited with code 7", "chip process");
+    check_ending(*state, FAIL_EXIT, "exited with code 7");
 }
 
 static void test_kernel_that_kills(void **state) {
-    check_ending(*state, FAIL_KILL, "killed by SIGKILL", "chip process");
+    check_ending(*state, FAIL_KILL, "killed by SIGKILL");
 }
 
 static void test_fault_on_a_thread_of_a_kernel(void **state) {
@@ -381,8 +388,8 @@ static void test_killed_while_running(void **state) {
     pthread_t thread;
     hold_signals_of_kernels(&signals);
     assert_int_equal(pthread_create(&thread, NULL, kill_amid_kernel, &pid), 0);
-    assert_fails(call_fault(chip, &output, FAIL_SIGNALLED_HANG, LONGEST_MS), GBX_DEVICE_LOST,
-                 "killed by SIGKILL", "while running kernel fault.c", "task block 5 of 6");
+    assert_lost_amid_kernel(call_fault(chip, &output, FAIL_SIGNALLED_HANG, LONGEST_MS),
+                            "killed by SIGKILL");
     pthread_join(thread, NULL);
     gbx_chip_close(chip);
     assert_nothing_left(before);
