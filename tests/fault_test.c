@@ -319,7 +319,7 @@ static void test_kernel_that_kills(void **state) {
 }
 
 static void test_fault_on_a_thread_of_a_kernel(void **state) {
-    check_ending(*state, FAIL_THREAD, "killed by SIGSEGV", "on a thread that is not a core");
+    check_ending(*state, FAIL_THREAD, "killed by SIGSEGV on a thread that is not a core");
 }
 
 static void test_scribbled_control_block(void **state) {
