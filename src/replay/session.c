@@ -154,12 +154,6 @@ static void free_asked(asked *one) {
     free(one);
 }
 
-/* Whether a failure concerns only this task: then the others go on. */
-static bool is_of_task(gbx_status status) {
-    gbx_code code = gbx_status_code(status);
-    return code != GBX_IO && code != GBX_INTERNAL;
-}
-
 /* The task stays with the session until its outcome is taken. */
 static gbx_status ask(asking *a, uint64_t number) {
     asked *one = calloc(1, sizeof *one);
@@ -169,15 +163,13 @@ static gbx_status ask(asking *a, uint64_t number) {
     one->refusal = gbx_replay_task_read(a->session->config.entries, number, &one->task);
     if (!one->refusal)
         one->refusal = gbx_replay_session_job(a->session, &one->task, &one->job);
-    if (!one->refusal)
-        one->refusal = gbx_replay_submit(a->session->engine, &one->job.request);
-    if (!one->refusal || is_of_task(one->refusal))
-        return NULL;
-    gbx_status failure = one->refusal;
-    one->refusal = NULL;
-    a->count--;
-    free_asked(one);
-    return failure;
+    if (!one->refusal) {
+        gbx_status status = gbx_replay_submit(a->session->engine, &one->job.request);
+        if (status && !gbx_replay_is_of_task(status))
+            return status;
+        one->refusal = status;
+    }
+    return NULL;
 }
 
 static gbx_status hand_over(asking *a, asked *one, gbx_replay_taken *taken) {
@@ -206,7 +198,7 @@ static gbx_status collect(asking *a, bool waits) {
             GBX_TRY(gbx_replay_take(a->session->engine, waits, &taken, &is_there));
         if (!is_there)
             return NULL;
-        if (taken.status && !is_of_task(taken.status)) {
+        if (taken.status && !gbx_replay_is_of_task(taken.status)) {
             gbx_replay_outcome_free(&taken.outcome);
             return taken.status;
         }

@@ -8,7 +8,10 @@
 #include "base/memory.h"
 #include "replay/engine/internal.h"
 
-enum { LOOK_MS = 100 }; /* how often hanging kernels are looked for */
+enum {
+    LOOK_MS = 100,          /* how often hanging kernels are looked for */
+    LONGEST_BETWEEN_S = 120 /* between two calls: comparing gigabytes takes a while */
+};
 
 /* --- tasks that are done --- */
 
@@ -63,8 +66,6 @@ static bool settle(gbx_replay_engine *engine, gbx_replay_pending *pending,
     case GBX_ANSWER_FULL:
         if (may_remember(pending, answer)) {
             pending->is_fresh = true;
-            if (pending->is_large)
-                engine->is_exclusive = false;
             gbx_replay_ask_alone(engine, pending);
             return true;
         }
@@ -76,15 +77,13 @@ static bool settle(gbx_replay_engine *engine, gbx_replay_pending *pending,
     case GBX_ANSWER_NOT_LOADED:
     case GBX_ANSWER_NOT_MADE:
         pending->status =
-            gbx_fail(state == GBX_ANSWER_NOT_LOADED ? GBX_BAD_KERNEL : GBX_IO,
+            gbx_fail(state == GBX_ANSWER_NOT_LOADED ? GBX_BAD_KERNEL : GBX_EXHAUSTED,
                      "calling kernels again: %.*s", (int)sizeof answer->error - 1, answer->error);
         break;
     default:
         return false;
     }
-    pending->is_done = true;
-    if (pending->is_large)
-        engine->is_exclusive = false;
+    gbx_replay_end_task(engine, pending);
     return true;
 }
 
@@ -97,7 +96,7 @@ static gbx_status take_batch(gbx_replay_engine *engine, gbx_replay_worker *w, ui
         return NULL;
     w->early_ends = 0;
     s->state = SLOT_FREE;
-    for (uint32_t i = 0; i < GBX_BATCH_TASKS && i < batch->task_count; ++i) {
+    for (uint32_t i = 0; i < s->filling.task_count; ++i) {
         gbx_replay_pending *pending = s->tasks[i];
         s->tasks[i] = NULL;
         if (pending && !settle(engine, pending, gbx_batch_answer(batch, i)))
@@ -110,12 +109,6 @@ static gbx_status take_batch(gbx_replay_engine *engine, gbx_replay_worker *w, ui
 
 /* --- processes that end --- */
 
-static void note_objects(const gbx_replay_request *request, const char **list, uint32_t *count) {
-    for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
-        if (request->objects[i] && *count < GBX_BATCH_OBJECTS)
-            list[(*count)++] = request->objects[i];
-}
-
 static bool is_screened(const gbx_replay_pending *pending) {
     return pending->question == GBX_ASK_SCREEN || pending->question == GBX_ASK_SCREEN_WANT;
 }
@@ -124,7 +117,7 @@ static bool is_screened(const gbx_replay_pending *pending) {
 static gbx_status take_end(gbx_replay_engine *engine, gbx_replay_worker *w,
                            gbx_replay_pending *pending, const gbx_replay_end *end) {
     if (gbx_replay_is_of_references(pending) && end->ending == GBX_REPLAY_SILENT)
-        note_objects(&pending->request, engine->hung, &engine->hung_count);
+        gbx_replay_note_together(&pending->request, &engine->hung);
     else if (is_screened(pending)) {
         gbx_replay_ask_alone(engine, pending);
         return NULL;
@@ -142,10 +135,8 @@ static gbx_status take_end(gbx_replay_engine *engine, gbx_replay_worker *w,
         pending->skips |=
             step == GBX_STEP_ORDERED ? GBX_SKIP_ORDER | GBX_SKIP_FLAGS : GBX_SKIP_FLAGS;
         if (spins)
-            note_objects(&pending->request, engine->spinning, &engine->spinning_count);
+            gbx_replay_note_together(&pending->request, &engine->spinning);
         free(fault);
-        if (pending->is_large)
-            engine->is_exclusive = false;
         gbx_replay_ask_alone(engine, pending);
         return NULL;
     }
@@ -153,25 +144,23 @@ static gbx_status take_end(gbx_replay_engine *engine, gbx_replay_worker *w,
         /* Static variables that other tasks changed may have had a part in it. */
         free(fault);
         pending->is_fresh = true;
-        if (pending->is_large)
-            engine->is_exclusive = false;
         gbx_replay_ask_alone(engine, pending);
         return NULL;
     }
     pending->outcome.fault = fault;
-    pending->is_done = true;
-    if (pending->is_large)
-        engine->is_exclusive = false;
+    gbx_replay_end_task(engine, pending);
     return NULL;
 }
 
-/* Everything else in the batch is asked again, unless it was asked alone and is answered. */
+enum { NOBODY = UINT32_MAX };
+
+/* Everything but the guilty task is asked again, unless it was asked alone and is answered. */
 static gbx_status repeat_batch(gbx_replay_engine *engine, gbx_replay_worker *w, uint32_t number,
                                uint32_t guilty, const gbx_replay_end *end, bool *out_has_more) {
     gbx_replay_slot *s = &w->slots[number];
-    const gbx_batch *batch = w->child.batches[number];
+    gbx_batch *batch = w->child.batches[number];
     *out_has_more = false;
-    for (uint32_t i = 0; i < GBX_BATCH_TASKS && i < batch->task_count; ++i) {
+    for (uint32_t i = 0; i < s->filling.task_count; ++i) {
         gbx_replay_pending *pending = s->tasks[i];
         gbx_answer *answer = gbx_batch_answer(batch, i);
         if (!pending)
@@ -189,7 +178,7 @@ static gbx_status repeat_batch(gbx_replay_engine *engine, gbx_replay_worker *w, 
         }
         if (is_over) {
             s->tasks[i] = NULL;
-            gbx_batch_order(batch, i)->question = GBX_ASK_NOTHING;
+            ((gbx_order *)((char *)batch + s->filling.orders[i]))->question = GBX_ASK_NOTHING;
             continue;
         }
         memset(answer, 0, offsetof(gbx_answer, outputs));
@@ -214,12 +203,33 @@ static gbx_status send_again(gbx_replay_engine *engine, gbx_replay_worker *w,
     return NULL;
 }
 
-static gbx_status take_death(gbx_replay_engine *engine, gbx_replay_worker *w, bool is_silent) {
+/* What a process does now. */
+typedef struct doing {
+    uint64_t call_ns; /* when the call that runs began; 0: none runs */
+    uint64_t what;    /* batch, task, step and run */
+} doing;
+
+static doing look_at_board(const gbx_worker_board *board) {
+    uint64_t slot = atomic_load_explicit(&board->slot, memory_order_relaxed);
+    uint64_t task = atomic_load_explicit(&board->task, memory_order_relaxed);
+    uint64_t step = atomic_load_explicit(&board->step, memory_order_relaxed);
+    return (doing){.call_ns = atomic_load_explicit(&board->began_ns, memory_order_acquire),
+                   .what = slot << 56 ^ task << 48 ^ step << 40 ^
+                           atomic_load_explicit(&board->run, memory_order_relaxed)};
+}
+
+/* Ends a process that has ended itself (`ending` is 0), or that is ended because of what it did. */
+static gbx_status take_death(gbx_replay_engine *engine, gbx_replay_worker *w,
+                             gbx_replay_ending ending, doing late) {
     gbx_replay_end end = {0};
     bool has_more[GBX_BATCH_SLOTS];
     gbx_replay_child_reap(&w->child, &end);
-    if (is_silent)
-        end.ending = GBX_REPLAY_SILENT;
+    doing last = look_at_board(w->child.board);
+    if (ending)
+        end.ending = ending;
+    /* A call that returned at the last moment is no task's fault, and the next one neither. */
+    bool is_innocent = (ending == GBX_REPLAY_SILENT || ending == GBX_REPLAY_STUCK) &&
+                       (last.call_ns != late.call_ns || last.what != late.what);
     /* A kernel may have closed the socket: its batch is answered all the same. */
     for (uint32_t i = 0; i < GBX_BATCH_SLOTS; ++i)
         if (atomic_load_explicit(&w->child.batches[i]->answered, memory_order_acquire) ==
@@ -228,24 +238,35 @@ static gbx_status take_death(gbx_replay_engine *engine, gbx_replay_worker *w, bo
     uint32_t running = atomic_load_explicit(&w->child.board->slot, memory_order_acquire);
     uint32_t guilty = atomic_load_explicit(&w->child.board->task, memory_order_acquire);
     bool is_known = running < GBX_BATCH_SLOTS && w->slots[running].state == SLOT_SENT &&
-                    guilty < w->child.batches[running]->task_count &&
+                    guilty < w->slots[running].filling.task_count &&
                     w->slots[running].tasks[guilty];
-    if (!is_known && ++w->early_ends > 2)
+    if (!is_known && !is_innocent && ++w->early_ends > 2)
         return gbx_fail(GBX_IO, "calling kernels: glassbox-call exits at once; check that "
                                 "GLASSBOX_CALL belongs to this build");
     for (uint32_t i = 0; i < GBX_BATCH_SLOTS; ++i) {
         has_more[i] = w->slots[i].state == SLOT_SENT;
         if (is_known && i == running)
-            GBX_TRY(repeat_batch(engine, w, i, guilty, &end, &has_more[i]));
+            GBX_TRY(repeat_batch(engine, w, i, is_innocent ? NOBODY : guilty, &end, &has_more[i]));
     }
     return send_again(engine, w, has_more);
 }
 
 /* --- waiting --- */
 
-static bool is_late(const gbx_replay_engine *engine, const gbx_replay_worker *w) {
-    uint64_t began = atomic_load_explicit(&w->child.board->began_ns, memory_order_acquire);
-    return began != 0 && gbx_clock_ns() - (int64_t)began > engine->timeout_ns;
+/* Whether a call takes too long, or the time between two calls; 0 if not. */
+static gbx_replay_ending find_lateness(const gbx_replay_engine *engine, gbx_replay_worker *w,
+                                       doing now) {
+    int64_t now_ns = gbx_clock_ns();
+    if (now.call_ns != 0) {
+        w->seen_ns = 0;
+        return now_ns - (int64_t)now.call_ns > engine->timeout_ns ? GBX_REPLAY_SILENT : 0;
+    }
+    if (w->seen_ns == 0 || w->seen != now.what) {
+        w->seen = now.what;
+        w->seen_ns = now_ns;
+    }
+    bool is_stuck = now_ns - w->seen_ns > LONGEST_BETWEEN_S * GBX_NS_PER_SECOND;
+    return is_stuck ? GBX_REPLAY_STUCK : 0;
 }
 
 static int64_t next_look_ns(const gbx_replay_engine *engine) {
@@ -253,17 +274,23 @@ static int64_t next_look_ns(const gbx_replay_engine *engine) {
                                                             : LOOK_MS * GBX_NS_PER_MS;
 }
 
-/* Looks at one worker with something to do. Answers that have arrived count, however late. */
-static gbx_status look_at(gbx_replay_engine *engine, gbx_replay_worker *w, bool has_ended) {
+/* Looks at one worker. Answers that have arrived count, however late. */
+static gbx_status look_at(gbx_replay_engine *engine, gbx_replay_worker *w, bool has_ended,
+                          bool is_unlinked) {
     gbx_worker_message message;
     while (w->child.pid > 0 && gbx_replay_child_receive(&w->child, &message))
         if (message.number == w->child.numbers[message.slot]) /* else it is an old one */
             GBX_TRY(take_batch(engine, w, message.slot));
-    if (w->child.pid == 0 || (w->slots[0].state != SLOT_SENT && w->slots[1].state != SLOT_SENT))
+    if (w->slots[0].state != SLOT_SENT && w->slots[1].state != SLOT_SENT) {
+        if (has_ended || is_unlinked)
+            gbx_replay_child_reap(&w->child, NULL);
         return NULL;
-    if (has_ended)
-        return take_death(engine, w, false);
-    return is_late(engine, w) ? take_death(engine, w, true) : NULL;
+    }
+    doing now = look_at_board(w->child.board);
+    gbx_replay_ending ending = is_unlinked ? GBX_REPLAY_UNLINKED : 0;
+    if (!has_ended && !is_unlinked)
+        ending = find_lateness(engine, w, now);
+    return has_ended || ending ? take_death(engine, w, ending, now) : NULL;
 }
 
 gbx_status gbx_replay_wait(gbx_replay_engine *engine) {
@@ -279,11 +306,12 @@ gbx_status gbx_replay_wait(gbx_replay_engine *engine) {
         gbx_replay_worker *w = &engine->workers[i];
         if (w->child.pid == 0)
             continue;
-        /* A kernel may close the socket: then its process is at an end, too. */
+        /* A process that ends closes its socket, too; so may a kernel. */
         bool has_hung_up = watched[2 * i].revents & (POLLHUP | POLLERR);
         if (has_hung_up && !watched[2 * i + 1].revents)
             gbx_poll(&watched[2 * i + 1], 1, GBX_NS_PER_SECOND);
-        GBX_TRY(look_at(engine, w, has_hung_up || watched[2 * i + 1].revents != 0));
+        bool has_ended = watched[2 * i + 1].revents != 0;
+        GBX_TRY(look_at(engine, w, has_ended, has_hung_up && !has_ended));
     }
     return gbx_replay_send_waiting(engine);
 }

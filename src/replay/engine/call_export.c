@@ -116,6 +116,7 @@ typedef struct writing {
     gbx_call_file file;
     gbx_call_dispatch *dispatches;
     gbx_batch *batch; /* with one order: what a picture is made from */
+    gbx_replay_filling filling;
     gbx_picture picture;
 } writing;
 
@@ -127,7 +128,8 @@ static gbx_status prepare(gbx_replay_engine *engine, const gbx_replay_request *r
     if (!w->batch)
         return gbx_fail_memory("writing a call file");
     const gbx_replay_pending pending = {.request = *request};
-    GBX_TRY(gbx_replay_add_order(w->batch, &pending, &w->layout,
+    gbx_replay_begin_batch(w->batch, &w->filling);
+    GBX_TRY(gbx_replay_add_order(w->batch, &w->filling, &pending, &w->layout,
                                  gbx_replay_engine_settings(engine)->chip_blocks, &is_added));
     return paint(engine, gbx_batch_order(w->batch, 0), &w->picture);
 }

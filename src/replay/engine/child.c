@@ -20,6 +20,9 @@
 #include "text/names.h"
 #include "text/plain_text.h"
 
+const gbx_replay_child gbx_replay_no_child = {
+    .pid_fd = -1, .socket = -1, .board_fd = -1, .batch_fds = {-1, -1}, .kept_fd = -1};
+
 /* --- shared memory --- */
 
 /* A file in memory that a kernel with its descriptor cannot shrink under our mapping. */
@@ -36,7 +39,7 @@ static gbx_status share(const char *name, uint64_t bytes, int *out_fd, void **ou
     return NULL;
 }
 
-gbx_status gbx_replay_child_open(gbx_replay_child *child) {
+static gbx_status share_all(gbx_replay_child *child) {
     void *mapped;
     GBX_TRY(share("glassbox-board", sizeof *child->board, &child->board_fd, &mapped));
     child->board = mapped;
@@ -48,6 +51,13 @@ gbx_status gbx_replay_child_open(gbx_replay_child *child) {
     if (child->kept_fd < 0)
         return gbx_fail(GBX_IO, "creating memory shared with glassbox-call: %s", strerror(errno));
     return NULL;
+}
+
+gbx_status gbx_replay_child_open(gbx_replay_child *child) {
+    gbx_status status = share_all(child);
+    if (status)
+        gbx_replay_child_close(child);
+    return status;
 }
 
 /* --- ending --- */
@@ -89,6 +99,7 @@ void gbx_replay_child_close(gbx_replay_child *child) {
     }
     if (child->kept_fd >= 0)
         close(child->kept_fd);
+    *child = gbx_replay_no_child;
 }
 
 /* --- starting --- */
@@ -262,63 +273,115 @@ static void take_waits(const gbx_replay_request *request, const gbx_worker_board
     }
 }
 
+/* How a process ended, as far as it noted it itself. */
+typedef struct note {
+    const gbx_call_fault *fault;
+    uint32_t kind;          /* gbx_call_fault_kind */
+    uint32_t first;         /* of the dispatches that ran; UINT32_MAX if none did */
+    uint32_t running_count; /* of them */
+    bool is_between;        /* no call was being made */
+} note;
+
 /* A kernel may have overwritten the board: its numbers are checked. */
+static note read_note(const gbx_replay_request *request, const gbx_worker_board *board,
+                      const gbx_replay_end *end) {
+    uint32_t count = gbx_replay_request_count(request);
+    note n = {.fault = &board->fault, .first = UINT32_MAX};
+    n.is_between = atomic_load_explicit(&board->began_ns, memory_order_acquire) == 0;
+    for (uint32_t i = 0; i < count; ++i) {
+        uint32_t state = atomic_load_explicit(&board->states[i], memory_order_acquire);
+        if (state == GBX_CALL_RUNS && n.running_count++ == 0)
+            n.first = i;
+    }
+    if (end->ending != GBX_REPLAY_EXITED)
+        return n;
+    uint32_t kind = atomic_load_explicit(&n.fault->kind, memory_order_acquire);
+    bool is_known =
+        kind == GBX_CALL_SIGNAL || kind == GBX_CALL_THREAD_END || kind == GBX_CALL_STUCK;
+    if (end->value == GBX_CALL_FAULT_EXIT && is_known)
+        n.kind = kind;
+    uint32_t exiting = atomic_load_explicit(&n.fault->exiting, memory_order_relaxed) - 1;
+    if (!n.kind && exiting < count) {
+        n.first = exiting;
+        n.running_count = 1;
+    }
+    return n;
+}
+
+/* The process failed although no call was being made. */
+static gbx_status describe_between(const culprit *at, const note *n, const gbx_replay_end *end,
+                                   const gbx_replay_request *request, gbx_replay_fault *fault) {
+    char name[SIGNAL_TEXT_BYTES];
+    bool is_noted = n->kind == GBX_CALL_SIGNAL;
+    const char *how = end->ending == GBX_REPLAY_STUCK ? "it does not go on" : "it ended";
+    if (is_noted || end->ending == GBX_REPLAY_KILLED)
+        how = signal_name(is_noted ? (int)n->fault->signal : end->value, name);
+    if (is_noted && n->fault->signal == SIGBUS)
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "reading the payload of task %" PRIu64
+                        ": the file has become shorter, or cannot be read (SIGBUS); run glassbox "
+                        "verify",
+                        request->task->task);
+    fault->signal = is_noted ? (int)n->fault->signal : 0;
+    snprintf(fault->text, sizeof fault->text,
+             "after kernel %.96s had returned (%s), its process failed: %s; the kernel damaged "
+             "memory of the process, or left a thread behind",
+             at->kernel, at->place, how);
+    return NULL;
+}
+
+static gbx_status describe(const culprit *at, const note *n, const gbx_replay_end *end,
+                           const gbx_replay_request *request, int64_t timeout_ns,
+                           gbx_replay_fault *fault) {
+    bool is_of_dispatch = n->kind && n->fault->dispatch < gbx_replay_request_count(request);
+    if (end->ending == GBX_REPLAY_STUCK || (n->is_between && end->ending != GBX_REPLAY_SILENT))
+        return describe_between(at, n, end, request, fault);
+    if (n->kind == GBX_CALL_SIGNAL)
+        describe_signal(at, n->fault, is_of_dispatch, fault);
+    else if (n->kind == GBX_CALL_THREAD_END)
+        snprintf(fault->text, sizeof fault->text,
+                 "kernel %.96s ended its thread (%s): pthread_exit; it must return instead",
+                 at->kernel, at->place);
+    else if (n->kind == GBX_CALL_STUCK)
+        snprintf(fault->text, sizeof fault->text,
+                 "kernel %.96s waits for a flag that nothing sets (%s)", at->kernel, at->place);
+    else if (fault->is_hang)
+        snprintf(fault->text, sizeof fault->text, "kernel %.96s did not return within %.6g s (%s)",
+                 at->kernel, (double)timeout_ns / 1e9, at->place);
+    else if (end->ending == GBX_REPLAY_UNLINKED)
+        snprintf(fault->text, sizeof fault->text,
+                 "kernel %.96s closed descriptors of its process that it did not open (%s)",
+                 at->kernel, at->place);
+    else
+        describe_ending(at, end, n->running_count, fault);
+    return NULL;
+}
+
 gbx_status gbx_replay_fault_describe(const gbx_replay_request *request,
                                      const gbx_replay_child *child, const gbx_replay_end *end,
                                      int64_t timeout_ns, gbx_replay_fault *out_fault) {
-    const gbx_call_fault *noted = &child->board->fault;
     uint32_t count = gbx_replay_request_count(request);
-    uint32_t kind = atomic_load_explicit(&noted->kind, memory_order_acquire);
-    uint32_t first = UINT32_MAX; /* of the dispatches that ran when it ended */
-    uint32_t running_count = 0;
-    for (uint32_t i = 0; i < count; ++i) {
-        uint32_t state = atomic_load_explicit(&child->board->states[i], memory_order_acquire);
-        if (state == GBX_CALL_RUNS && running_count++ == 0)
-            first = i;
-    }
+    const note n = read_note(request, child->board, end);
     if (atomic_load_explicit(&child->board->is_loading, memory_order_relaxed))
-        return fail_loading(request, end, noted);
-    bool has_note = end->ending == GBX_REPLAY_EXITED && end->value == GBX_CALL_FAULT_EXIT &&
-                    (kind == GBX_CALL_SIGNAL || kind == GBX_CALL_THREAD_END);
-    bool is_stuck = end->ending == GBX_REPLAY_EXITED && end->value == GBX_CALL_FAULT_EXIT &&
-                    kind == GBX_CALL_STUCK;
-    bool is_of_dispatch = has_note && noted->dispatch < count;
-    uint32_t exiting = atomic_load_explicit(&noted->exiting, memory_order_relaxed) - 1;
-    if (end->ending == GBX_REPLAY_EXITED && !has_note && !is_stuck && exiting < count) {
-        first = exiting;
-        running_count = 1;
-    }
-    uint32_t dispatch = is_of_dispatch ? noted->dispatch : first < count ? first : 0;
-    *out_fault = (gbx_replay_fault){.is_there = true,
-                                    .is_hang = end->ending == GBX_REPLAY_SILENT || is_stuck,
-                                    .is_stuck = is_stuck,
-                                    .access = has_note ? noted->access : GBX_CALL_ACCESS_UNKNOWN,
-                                    .step = atomic_load(&child->board->step),
-                                    .run = atomic_load(&child->board->run),
-                                    .dispatch = gbx_replay_request_first(request) + dispatch};
+        return fail_loading(request, end, n.fault);
+    bool is_of_dispatch = n.kind && n.kind != GBX_CALL_STUCK && n.fault->dispatch < count;
+    uint32_t dispatch = is_of_dispatch ? n.fault->dispatch : n.first < count ? n.first : 0;
+    *out_fault = (gbx_replay_fault){
+        .is_hang = end->ending == GBX_REPLAY_SILENT || n.kind == GBX_CALL_STUCK,
+        .is_stuck = n.kind == GBX_CALL_STUCK,
+        .access = n.kind == GBX_CALL_SIGNAL ? n.fault->access : GBX_CALL_ACCESS_UNKNOWN,
+        .step = atomic_load(&child->board->step),
+        .run = atomic_load(&child->board->run),
+        .dispatch = gbx_replay_request_first(request) + dispatch};
     take_waits(request, child->board, out_fault);
     const gbx_replay_dispatch *from = &request->task->dispatches[out_fault->dispatch];
     culprit at = {.kernel = request->task->kernel_names[from->subtask]};
     int used = snprintf(at.place, PLACE_BYTES, "block %" PRIu32 ", %s", from->block_idx,
                         gbx_name_of(&gbx_subtasks, from->subtask));
-    if (out_fault->is_hang && running_count > 1)
+    if (out_fault->is_hang && n.running_count > 1)
         snprintf(at.place + used, PLACE_BYTES - (size_t)used, ", while %" PRIu32 " more ran",
-                 running_count - 1);
-    if (has_note && kind == GBX_CALL_SIGNAL)
-        describe_signal(&at, noted, is_of_dispatch, out_fault);
-    else if (has_note)
-        snprintf(out_fault->text, sizeof out_fault->text,
-                 "kernel %.96s ended its thread (%s): pthread_exit; it must return instead",
-                 at.kernel, at.place);
-    else if (is_stuck)
-        snprintf(out_fault->text, sizeof out_fault->text,
-                 "kernel %.96s waits for a flag that nothing sets (%s)", at.kernel, at.place);
-    else if (out_fault->is_hang)
-        snprintf(out_fault->text, sizeof out_fault->text,
-                 "kernel %.96s did not return within %.6g s (%s)", at.kernel,
-                 (double)timeout_ns / 1e9, at.place);
-    else
-        describe_ending(&at, end, running_count, out_fault);
+                 n.running_count - 1);
+    GBX_TRY(describe(&at, &n, end, request, timeout_ns, out_fault));
     gbx_text_make_plain(out_fault->text);
     return NULL;
 }

@@ -48,8 +48,7 @@ static gbx_status configure(gbx_replay_engine *engine, const gbx_replay_engine_c
     if (!engine->workers || (config->child_program && !engine->child_program))
         return gbx_fail_memory("calling kernels again");
     for (uint32_t i = 0; i < engine->worker_count; ++i)
-        engine->workers[i].child = (gbx_replay_child){
-            .pid_fd = -1, .socket = -1, .board_fd = -1, .batch_fds = {-1, -1}, .kept_fd = -1};
+        engine->workers[i].child = gbx_replay_no_child;
     return NULL;
 }
 
@@ -141,7 +140,7 @@ static gbx_status make_pending(gbx_replay_engine *engine, const gbx_replay_reque
     pending->request = *request;
     pending->is_large = out_layout->touch_bytes > LARGE_BYTES;
     pending->question = request->tolerances ? GBX_ASK_SCREEN_WANT : GBX_ASK_SCREEN;
-    if (gbx_replay_has_object(request, engine->spinning, engine->spinning_count)) {
+    if (gbx_replay_are_together(request, &engine->spinning)) {
         pending->skips = GBX_SKIP_ORDER | GBX_SKIP_FLAGS;
         pending->order = GBX_ORDER_SPINS;
     }

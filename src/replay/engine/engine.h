@@ -35,7 +35,6 @@ GBX_MUST_USE gbx_status gbx_replay_engine_open(const gbx_replay_engine_config *c
 void gbx_replay_engine_close(gbx_replay_engine *engine); /* takes NULL */
 
 typedef struct gbx_replay_fault {
-    bool is_there;
     bool is_hang;
     bool is_stuck; /* a hang: dispatches wait, and nothing lets them continue */
     bool is_known; /* of references: they hung in another task, and were not run again */
@@ -51,7 +50,7 @@ typedef struct gbx_replay_fault {
     char text[512]; /* "kernel softmax_prepare crashed (block 0, aiv0): SIGSEGV at 0x7e90..." */
 } gbx_replay_fault;
 
-/* All pointers are borrowed until the outcome is taken. */
+/* All pointers are borrowed until the outcome is taken; paths until the engine is closed. */
 typedef struct gbx_replay_request {
     const gbx_replay_task *task;
     const char *objects[GBX_SUBTASK_COUNT]; /* absolute path of a shared object with kernel_entry;
@@ -105,6 +104,13 @@ const gbx_tensor *gbx_replay_placed_tensor(const gbx_replay_engine *engine, uint
 
 /* Whether outcomes have to be taken before more tasks can be submitted. */
 bool gbx_replay_is_full(const gbx_replay_engine *engine);
+
+/* Whether a failure concerns only its task. After any other, an engine can only be closed. */
+static inline bool gbx_replay_is_of_task(gbx_status status) {
+    gbx_code code = gbx_status_code(status);
+    return code == GBX_OUT_OF_RANGE || code == GBX_EXHAUSTED || code == GBX_BAD_KERNEL ||
+           code == GBX_BAD_FORMAT;
+}
 
 /*
  * Many tasks: submits one, and may wait for a process to take it. If the tensors do not fit into

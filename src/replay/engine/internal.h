@@ -59,8 +59,21 @@ GBX_MUST_USE gbx_status gbx_replay_check_request(const gbx_replay_request *reque
 void gbx_replay_fill_dispatches(const gbx_replay_request *request, uint32_t chip_blocks,
                                 gbx_call_dispatch *out_dispatches);
 
+/* What the engine has put into a batch. It does not read this back from the batch, because kernels
+ * of another batch run meanwhile, and may write there. */
+typedef struct gbx_replay_filling {
+    uint32_t task_count;
+    uint32_t object_count;
+    uint64_t used_bytes;
+    uint64_t orders[GBX_BATCH_TASKS];
+    const char *objects[GBX_BATCH_OBJECTS]; /* of requests */
+} gbx_replay_filling;
+
+void gbx_replay_begin_batch(gbx_batch *batch, gbx_replay_filling *out_filling);
+
 /* Adds a task to a batch; *out_is_added is false if there is no room. */
-GBX_MUST_USE gbx_status gbx_replay_add_order(gbx_batch *batch, const gbx_replay_pending *pending,
+GBX_MUST_USE gbx_status gbx_replay_add_order(gbx_batch *batch, gbx_replay_filling *filling,
+                                             const gbx_replay_pending *pending,
                                              const gbx_replay_layout *layout, uint32_t chip_blocks,
                                              bool *out_is_added);
 
@@ -85,9 +98,11 @@ typedef struct gbx_replay_child {
 
 /* How a process ended. */
 typedef enum gbx_replay_ending {
-    GBX_REPLAY_SILENT = 1, /* no answer in time */
-    GBX_REPLAY_EXITED = 2, /* with an exit code */
-    GBX_REPLAY_KILLED = 3  /* by a signal that it did not note */
+    GBX_REPLAY_SILENT = 1,   /* no answer in time */
+    GBX_REPLAY_EXITED = 2,   /* with an exit code */
+    GBX_REPLAY_KILLED = 3,   /* by a signal that it did not note */
+    GBX_REPLAY_UNLINKED = 4, /* a kernel closed its socket */
+    GBX_REPLAY_STUCK = 5     /* between two calls: a kernel has damaged the process */
 } gbx_replay_ending;
 
 typedef struct gbx_replay_end {
@@ -95,7 +110,9 @@ typedef struct gbx_replay_end {
     int value; /* the exit code (-1 if unknown), or the signal */
 } gbx_replay_end;
 
-/* All descriptors of the child are -1 before, and the rest is zero. */
+extern const gbx_replay_child gbx_replay_no_child;
+
+/* The child is gbx_replay_no_child before, and again after a failure and when it is closed. */
 GBX_MUST_USE gbx_status gbx_replay_child_open(gbx_replay_child *child);
 void gbx_replay_child_close(gbx_replay_child *child);
 
@@ -109,7 +126,8 @@ bool gbx_replay_child_receive(gbx_replay_child *child, gbx_worker_message *out_m
 /* Kills the process and all that kernels started, if it has not ended; reports how it ended. */
 void gbx_replay_child_reap(gbx_replay_child *child, gbx_replay_end *out_end);
 
-/* Describes the fault of a call. Fails with GBX_BAD_KERNEL if a kernel was being loaded. */
+/* Describes the fault of a call. Fails with GBX_BAD_KERNEL if a kernel was being loaded, and with
+ * GBX_BAD_FORMAT if the payload could not be read. */
 GBX_MUST_USE gbx_status gbx_replay_fault_describe(const gbx_replay_request *request,
                                                   const gbx_replay_child *child,
                                                   const gbx_replay_end *end, int64_t timeout_ns,
@@ -135,6 +153,7 @@ typedef enum gbx_replay_slot_state {
 typedef struct gbx_replay_slot {
     gbx_replay_slot_state state;
     uint64_t sent_at; /* counts up: the smallest is answered next */
+    gbx_replay_filling filling;
     gbx_replay_pending *tasks[GBX_BATCH_TASKS];
 } gbx_replay_slot;
 
@@ -142,6 +161,8 @@ typedef struct gbx_replay_worker {
     gbx_replay_child child;
     gbx_replay_slot slots[GBX_BATCH_SLOTS];
     uint32_t early_ends; /* of its process in a row, before a task */
+    uint64_t seen;       /* what it did when it was last looked at, and since when */
+    int64_t seen_ns;
 } gbx_replay_worker;
 
 /* A list of tasks that are asked alone, in order. */
@@ -150,6 +171,12 @@ typedef struct gbx_replay_queue {
     uint32_t first;
     uint32_t count;
 } gbx_replay_queue;
+
+/* Kernels that ran together in a task: which of them is at fault is unknown. */
+typedef struct gbx_replay_together {
+    const char *objects[GBX_BATCH_OBJECTS][GBX_SUBTASK_COUNT];
+    uint32_t count; /* what does not fit is tried again */
+} gbx_replay_together;
 
 struct gbx_replay_engine {
     int64_t timeout_ns;
@@ -168,13 +195,9 @@ struct gbx_replay_engine {
     uint32_t first;
     uint32_t count;
     gbx_replay_queue alone;
-    bool is_exclusive; /* a large task is in memory */
-    /* Objects whose dispatches do not return alone, and do not yield either. */
-    const char *spinning[GBX_BATCH_OBJECTS];
-    uint32_t spinning_count;
-    /* References that hung: they would hang again. */
-    const char *hung[GBX_BATCH_OBJECTS];
-    uint32_t hung_count;
+    const gbx_replay_pending *large; /* the large task that is in memory; NULL for none */
+    gbx_replay_together spinning; /* their dispatches do not return alone, and do not yield */
+    gbx_replay_together hung;     /* references: they would hang again */
     gbx_replay_layout layout; /* of the last gbx_replay_run, like the next */
     uint64_t kept[GBX_REPLAY_MAX_ARGUMENTS];
 };
@@ -185,15 +208,18 @@ static inline bool gbx_replay_is_of_references(const gbx_replay_pending *pending
     return pending->request.tolerances != NULL;
 }
 
-/* Whether one of a request's objects is in a list. */
-bool gbx_replay_has_object(const gbx_replay_request *request, const char *const *list,
-                           uint32_t count);
+/* The objects of a request, all of them together. */
+void gbx_replay_note_together(const gbx_replay_request *request, gbx_replay_together *together);
+bool gbx_replay_are_together(const gbx_replay_request *request,
+                             const gbx_replay_together *together);
 
 /* Whether the references of a task hung in another one; then it can only end. */
 bool gbx_replay_has_hung(const gbx_replay_engine *engine, const gbx_replay_pending *pending);
 GBX_MUST_USE gbx_status gbx_replay_end_hung(gbx_replay_pending *pending);
 
-/* Puts a task into the queue of those that are asked alone. */
+/* A task that is in no batch any more: it is done, or goes into the queue of those that are asked
+ * alone. */
+void gbx_replay_end_task(gbx_replay_engine *engine, gbx_replay_pending *pending);
 void gbx_replay_ask_alone(gbx_replay_engine *engine, gbx_replay_pending *pending);
 
 /* Sends tasks of that queue to workers that have room. */

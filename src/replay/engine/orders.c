@@ -49,14 +49,21 @@ uint64_t gbx_replay_kept_bytes(const gbx_replay_task *task) {
 
 /* --- orders --- */
 
-static uint32_t find_object(gbx_batch *batch, const char *path) {
-    for (uint32_t i = 0; i < batch->object_count; ++i)
-        if (strcmp(batch->objects[i], path) == 0)
+void gbx_replay_begin_batch(gbx_batch *batch, gbx_replay_filling *out_filling) {
+    out_filling->task_count = batch->task_count = 0;
+    out_filling->object_count = batch->object_count = 0;
+    out_filling->used_bytes = (sizeof *batch + 63) / 64 * 64;
+}
+
+static uint32_t find_object(gbx_batch *batch, gbx_replay_filling *filling, const char *path) {
+    for (uint32_t i = 0; i < filling->object_count; ++i)
+        if (strcmp(filling->objects[i], path) == 0)
             return i;
-    if (batch->object_count == GBX_BATCH_OBJECTS)
-        return GBX_NO_OBJECT;
-    snprintf(batch->objects[batch->object_count], GBX_BATCH_PATH_BYTES, "%s", path);
-    return batch->object_count++;
+    uint32_t number = filling->object_count++;
+    filling->objects[number] = path;
+    snprintf(batch->objects[number], GBX_BATCH_PATH_BYTES, "%s", path);
+    batch->object_count = filling->object_count;
+    return number;
 }
 
 static void fill_argument(const gbx_replay_pending *pending, const gbx_replay_layout *layout,
@@ -102,20 +109,20 @@ void gbx_replay_fill_dispatches(const gbx_replay_request *request, uint32_t chip
     }
 }
 
-gbx_status gbx_replay_add_order(gbx_batch *batch, const gbx_replay_pending *pending,
-                                const gbx_replay_layout *layout, uint32_t chip_blocks,
-                                bool *out_is_added) {
+gbx_status gbx_replay_add_order(gbx_batch *batch, gbx_replay_filling *filling,
+                                const gbx_replay_pending *pending, const gbx_replay_layout *layout,
+                                uint32_t chip_blocks, bool *out_is_added) {
     const gbx_replay_request *request = &pending->request;
     const gbx_replay_task *task = request->task;
     uint32_t dispatch_count = gbx_replay_request_count(request);
     uint64_t bytes = sizeof(gbx_order) + task->argument_count * sizeof(gbx_order_argument) +
                      dispatch_count * sizeof(gbx_call_dispatch);
-    bool is_first = batch->task_count == 0;
-    uint64_t used = is_first ? (sizeof *batch + 63) / 64 * 64 : batch->used_bytes;
+    uint64_t used = filling->used_bytes;
     *out_is_added = false;
-    if (batch->task_count == GBX_BATCH_TASKS || used + bytes > GBX_BATCH_ANSWERS ||
-        batch->object_count + GBX_SUBTASK_COUNT > GBX_BATCH_OBJECTS)
-        return is_first ? gbx_fail(GBX_EXHAUSTED, "it has too many dispatches") : NULL;
+    if (filling->task_count == GBX_BATCH_TASKS || used + bytes > GBX_BATCH_ANSWERS ||
+        filling->object_count + GBX_SUBTASK_COUNT > GBX_BATCH_OBJECTS)
+        return filling->task_count == 0 ? gbx_fail(GBX_EXHAUSTED, "it has too many dispatches")
+                                        : NULL;
     gbx_order *order = (gbx_order *)((char *)batch + used);
     *order = (gbx_order){.gm_base = layout->gm_base,
                          .gm_bytes = layout->gm_bytes,
@@ -131,13 +138,14 @@ gbx_status gbx_replay_add_order(gbx_batch *batch, const gbx_replay_pending *pend
     for (int i = 0; i < GBX_SUBTASK_COUNT; ++i)
         order->objects[i] = task->func_ids[i] == UINT32_MAX
                                 ? GBX_NO_OBJECT
-                                : find_object(batch, request->objects[i]);
+                                : find_object(batch, filling, request->objects[i]);
     for (uint32_t i = 0; i < task->argument_count; ++i)
         fill_argument(pending, layout, i, &gbx_order_arguments(order)[i]);
     gbx_replay_fill_dispatches(request, chip_blocks, gbx_order_dispatches(order));
-    memset(gbx_batch_answer(batch, batch->task_count), 0, offsetof(gbx_answer, outputs));
-    batch->orders[batch->task_count++] = used;
-    batch->used_bytes = (used + bytes + 63) / 64 * 64;
+    memset(gbx_batch_answer(batch, filling->task_count), 0, offsetof(gbx_answer, outputs));
+    batch->orders[filling->task_count] = filling->orders[filling->task_count] = used;
+    batch->task_count = ++filling->task_count;
+    filling->used_bytes = (used + bytes + 63) / 64 * 64;
     *out_is_added = true;
     return NULL;
 }

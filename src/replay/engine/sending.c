@@ -10,20 +10,24 @@
 
 enum { ALONE_TASKS = 8 }; /* of a batch of tasks that are asked alone */
 
-/* --- references that hang --- */
+/* --- kernels that hang --- */
 
-bool gbx_replay_has_object(const gbx_replay_request *request, const char *const *list,
-                           uint32_t count) {
-    for (uint32_t i = 0; i < count; ++i)
-        for (int k = 0; k < GBX_SUBTASK_COUNT; ++k)
-            if (request->objects[k] == list[i])
-                return true;
+void gbx_replay_note_together(const gbx_replay_request *request, gbx_replay_together *together) {
+    if (together->count < GBX_BATCH_OBJECTS && !gbx_replay_are_together(request, together))
+        memcpy(together->objects[together->count++], request->objects, sizeof request->objects);
+}
+
+bool gbx_replay_are_together(const gbx_replay_request *request,
+                             const gbx_replay_together *together) {
+    for (uint32_t i = 0; i < together->count; ++i)
+        if (memcmp(together->objects[i], request->objects, sizeof request->objects) == 0)
+            return true;
     return false;
 }
 
 bool gbx_replay_has_hung(const gbx_replay_engine *engine, const gbx_replay_pending *pending) {
     return gbx_replay_is_of_references(pending) &&
-           gbx_replay_has_object(&pending->request, engine->hung, engine->hung_count);
+           gbx_replay_are_together(&pending->request, &engine->hung);
 }
 
 /* Ends a task whose references hung in another one. */
@@ -31,7 +35,6 @@ gbx_status gbx_replay_end_hung(gbx_replay_pending *pending) {
     pending->outcome.fault = calloc(1, sizeof *pending->outcome.fault);
     if (!pending->outcome.fault)
         return gbx_fail_memory("replaying task %" PRIu64, pending->request.task->task);
-    pending->outcome.fault->is_there = true;
     pending->outcome.fault->is_hang = true;
     pending->outcome.fault->is_known = true;
     pending->is_done = true;
@@ -40,8 +43,19 @@ gbx_status gbx_replay_end_hung(gbx_replay_pending *pending) {
 
 /* --- tasks that are asked alone --- */
 
+static void release(gbx_replay_engine *engine, const gbx_replay_pending *pending) {
+    if (engine->large == pending)
+        engine->large = NULL;
+}
+
+void gbx_replay_end_task(gbx_replay_engine *engine, gbx_replay_pending *pending) {
+    release(engine, pending);
+    pending->is_done = true;
+}
+
 void gbx_replay_ask_alone(gbx_replay_engine *engine, gbx_replay_pending *pending) {
     gbx_replay_queue *alone = &engine->alone;
+    release(engine, pending);
     pending->question = gbx_replay_is_of_references(pending) ? GBX_ASK_WANT : GBX_ASK_EXAMINE;
     alone->items[(alone->first + alone->count++) % GBX_REPLAY_PENDING] = pending;
 }
@@ -51,6 +65,7 @@ void gbx_replay_ask_alone(gbx_replay_engine *engine, gbx_replay_pending *pending
 static gbx_status send_slot(gbx_replay_engine *engine, gbx_replay_worker *w, gbx_replay_slot *s) {
     s->state = SLOT_SENT;
     s->sent_at = ++engine->sent;
+    w->seen_ns = 0;
     return gbx_replay_child_order(&w->child, engine->child_program, engine->payload_fd,
                                   (uint32_t)(s - w->slots));
 }
@@ -81,9 +96,7 @@ static bool find_free(gbx_replay_engine *engine, gbx_replay_worker **out_worker,
 static gbx_status begin_batch(gbx_replay_worker *w, gbx_replay_slot *s) {
     if (!w->child.board)
         GBX_TRY(gbx_replay_child_open(&w->child));
-    gbx_batch *batch = w->child.batches[s - w->slots];
-    batch->task_count = 0;
-    batch->object_count = 0;
+    gbx_replay_begin_batch(w->child.batches[s - w->slots], &s->filling);
     s->state = SLOT_FILLING;
     return NULL;
 }
@@ -92,10 +105,9 @@ static gbx_status begin_batch(gbx_replay_worker *w, gbx_replay_slot *s) {
 static gbx_status add(gbx_replay_engine *engine, gbx_replay_worker *w, gbx_replay_slot *s,
                       gbx_replay_pending *pending, const gbx_replay_layout *layout,
                       bool *out_is_added) {
-    gbx_batch *batch = w->child.batches[s - w->slots];
-    uint32_t place = batch->task_count;
-    GBX_TRY(
-        gbx_replay_add_order(batch, pending, layout, engine->settings.chip_blocks, out_is_added));
+    uint32_t place = s->filling.task_count;
+    GBX_TRY(gbx_replay_add_order(w->child.batches[s - w->slots], &s->filling, pending, layout,
+                                 engine->settings.chip_blocks, out_is_added));
     pending->outcome.is_relocated = layout->is_relocated;
     if (*out_is_added)
         s->tasks[place] = pending;
@@ -157,13 +169,13 @@ static gbx_status send_alone(gbx_replay_engine *engine, gbx_replay_worker *w, gb
             break;
         alone->first = (alone->first + 1) % GBX_REPLAY_PENDING;
         alone->count--;
-        if (is_added)
-            engine->is_exclusive |= pending->is_large;
+        if (is_added && pending->is_large)
+            engine->large = pending;
         if (is_added && pending->is_fresh)
             gbx_replay_child_reap(&w->child, NULL);
         pending->is_fresh |= i == 0 && w->child.pid == 0; /* its process is going to be new */
     }
-    if (w->child.batches[s - w->slots]->task_count > 0)
+    if (s->filling.task_count > 0)
         return send_slot(engine, w, s);
     s->state = SLOT_FREE;
     return NULL;
@@ -181,7 +193,7 @@ static bool is_all_idle(const gbx_replay_engine *engine) {
 gbx_status gbx_replay_send_waiting(gbx_replay_engine *engine) {
     gbx_replay_worker *w;
     gbx_replay_slot *s;
-    while (engine->alone.count > 0 && !engine->is_exclusive && find_free(engine, &w, &s)) {
+    while (engine->alone.count > 0 && !engine->large && find_free(engine, &w, &s)) {
         const gbx_replay_pending *next = engine->alone.items[engine->alone.first];
         if ((next->is_large && !is_all_idle(engine)) || (next->is_fresh && !is_idle(w)))
             return NULL;
@@ -203,7 +215,7 @@ static gbx_status find_batch(gbx_replay_engine *engine) {
     while (!engine->filling) {
         gbx_replay_worker *w;
         gbx_replay_slot *s;
-        if (engine->is_exclusive || !find_free(engine, &w, &s)) {
+        if (engine->large || !find_free(engine, &w, &s)) {
             GBX_TRY(gbx_replay_wait(engine));
             continue;
         }
@@ -222,8 +234,7 @@ gbx_status gbx_replay_screen(gbx_replay_engine *engine, gbx_replay_pending *pend
         gbx_replay_worker *w = engine->filling;
         gbx_replay_slot *s = engine->filled;
         GBX_TRY(add(engine, w, s, pending, layout, &is_added));
-        const gbx_batch *batch = w->child.batches[s - w->slots];
-        if (!is_added || batch->task_count == GBX_BATCH_TASKS)
+        if (!is_added || s->filling.task_count == GBX_BATCH_TASKS)
             GBX_TRY(gbx_replay_flush(engine));
         if (is_added)
             return NULL;

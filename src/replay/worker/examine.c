@@ -378,9 +378,9 @@ static bool compare_want(gbx_examining *e, bool has_other) {
         const gbx_order_argument *argument = &e->arguments[i];
         const unsigned char *got = gbx_payload_after(&e->worker->payloads, argument);
         gbx_answer_output *output = &e->answer->outputs[i];
+        *output = (gbx_answer_output){0};
         if (!gbx_is_output(argument) || !got)
             continue;
-        output->not_written = 0;
         memcpy(e->worker->scratch, got, gbx_tensor_payload_bytes(&argument->tensor));
         if (has_other && e->start[i]) {
             const void *const starts[2] = {e->start[i], e->other_start[i]};

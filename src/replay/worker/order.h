@@ -126,7 +126,6 @@ typedef struct gbx_batch {
     uint32_t task_count;
     uint32_t object_count;
     _Atomic uint64_t answered; /* the number of the last message that was answered */
-    uint64_t used_bytes;       /* of the part with orders */
     uint64_t orders[GBX_BATCH_TASKS];
     char objects[GBX_BATCH_OBJECTS][GBX_BATCH_PATH_BYTES];
 } gbx_batch;

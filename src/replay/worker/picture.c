@@ -254,8 +254,12 @@ static void note_stray(gbx_picture *picture, const gbx_window *window, uint64_t 
     if (!picture->strayed)
         picture->strayed = calloc(1, picture->bytes);
     /* Without memory for the marks, a byte counts in each call that changes it. */
-    if (picture->strayed && picture->strayed[window->offset + at]++ > 0)
-        return;
+    if (picture->strayed) {
+        unsigned char *mark = &picture->strayed[window->offset + at];
+        if (*mark)
+            return;
+        *mark = 1;
+    }
     strays->address = strays->bytes == 0 || address < strays->address ? address : strays->address;
     strays->end = address + 1 > strays->end ? address + 1 : strays->end;
     strays->bytes++;

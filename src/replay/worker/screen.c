@@ -89,27 +89,24 @@ static void destroy_all(gbx_screens *screens) {
     screens->next = screens->region;
 }
 
-/* Maps a picture and fills it with its pattern. */
+/* Maps a picture and fills it with its pattern; false if the system refuses. */
 static bool map_picture(gbx_screens *screens, gbx_picture *picture, int pattern,
-                        const gbx_picture *wanted, gbx_answer *answer) {
+                        const gbx_picture *wanted) {
     picture->bytes = wanted->bytes;
     picture->window_count = 0;
     picture->mirror = malloc(wanted->bytes + 1);
-    if (!picture->mirror) {
-        gbx_answer_fail(answer, GBX_ANSWER_NOT_MADE, "out of memory");
+    if (!picture->mirror)
         return false;
-    }
     uint64_t offset = 0;
+    char error[GBX_CALL_ERROR_BYTES];
     for (uint32_t i = 0; i < wanted->window_count; ++i) {
         gbx_window *window = &picture->windows[i];
         *window = (gbx_window){.bytes = wanted->windows[i].bytes,
                                .address = screens->next,
                                .offset = offset,
                                .flavour = wanted->windows[i].flavour};
-        if (gbx_window_map(window, answer->error)) {
-            gbx_answer_fail(answer, GBX_ANSWER_NOT_MADE, answer->error);
+        if (gbx_window_map(window, error))
             return false;
-        }
         picture->window_count++;
         screens->next += window->bytes + GAP_BYTES;
         offset += window->bytes;
@@ -120,14 +117,12 @@ static bool map_picture(gbx_screens *screens, gbx_picture *picture, int pattern,
     return true;
 }
 
-static screen *make_screen(gbx_screens *screens, const gbx_picture *wanted, gbx_answer *answer) {
+static screen *make_screen(gbx_screens *screens, const gbx_picture *wanted) {
     screen *s = calloc(1, sizeof *s);
-    if (!s) {
-        gbx_answer_fail(answer, GBX_ANSWER_NOT_MADE, "out of memory");
+    if (!s)
         return NULL;
-    }
     for (int p = 0; p < GBX_PATTERNS; ++p)
-        if (!map_picture(screens, &s->pictures[p], p, wanted, answer)) {
+        if (!map_picture(screens, &s->pictures[p], p, wanted)) {
             destroy(s);
             return NULL;
         }
@@ -135,9 +130,9 @@ static screen *make_screen(gbx_screens *screens, const gbx_picture *wanted, gbx_
     return s;
 }
 
-/* NULL where there is no room before the batch ends, or with the answer set after a failure. */
-static screen *find_screen(gbx_screens *screens, const gbx_order *order, const gbx_picture *wanted,
-                           gbx_answer *answer) {
+/* NULL where there is no room before the batch ends: then the task is asked alone. */
+static screen *find_screen(gbx_screens *screens, const gbx_order *order,
+                           const gbx_picture *wanted) {
     uint64_t slot = (order->gm_base - FIRST_SLOT) / SLOT_BYTES;
     uint64_t region = slot < 6 ? FIRST_SLOT + 7 * SLOT_BYTES : FIRST_SLOT;
     uint64_t needed = 2 * (wanted->bytes + wanted->window_count * GAP_BYTES);
@@ -152,7 +147,7 @@ static screen *find_screen(gbx_screens *screens, const gbx_order *order, const g
         if (has_windows(screens->items[i], wanted))
             return screens->items[i];
     bool is_full = screens->count == MAX_SCREENS || screens->next + needed > region + REGION_BYTES;
-    return is_full ? NULL : make_screen(screens, wanted, answer);
+    return is_full ? NULL : make_screen(screens, wanted);
 }
 
 /* --- the content of pictures --- */
@@ -359,22 +354,21 @@ static bool is_near(gbx_worker *worker, const gbx_order *order, screen *s, gbx_a
         return false;
     for (uint32_t i = 0; i < order->argument_count; ++i) {
         const gbx_tensor *tensor = &picture->tensors[i];
+        answer->outputs[i] = (gbx_answer_output){0};
         if (!gbx_is_output(&arguments[i]) || picture->window_of[i] < 0)
             continue;
         gbx_tensor_gather(tensor, gbx_picture_buffer(picture, i), worker->scratch);
         gbx_comparison *comparison = &answer->outputs[i].comparison;
         *comparison = gbx_compare(tensor, gbx_payload_after(&worker->payloads, &arguments[i]),
                                   worker->scratch, &arguments[i].tolerance);
-        answer->outputs[i].not_written = 0;
-        /* An element that was not written holds a large number: it is not near. */
+        /* An element that was not written holds a pattern, which is near only by chance. */
         if (comparison->mismatches > 0)
             return false;
     }
     return true;
 }
 
-static screen *find_place(gbx_worker *worker, const gbx_batch *batch, const gbx_order *order,
-                          gbx_answer *answer) {
+static screen *find_place(gbx_worker *worker, const gbx_batch *batch, const gbx_order *order) {
     static gbx_picture wanted; /* too large for a stack */
     gbx_picture_find_windows(&wanted, order);
     if (wanted.window_count == 0)
@@ -385,16 +379,15 @@ static screen *find_place(gbx_worker *worker, const gbx_batch *batch, const gbx_
         wanted.windows[i].bytes = room;
         wanted.bytes += room;
     }
-    screen *s = wanted.bytes <= MAX_SCREEN_BYTES
-                    ? find_screen(worker->screens, order, &wanted, answer)
-                    : NULL;
+    screen *s =
+        wanted.bytes <= MAX_SCREEN_BYTES ? find_screen(worker->screens, order, &wanted) : NULL;
     return s && place(s, order, &wanted, batch, worker->scratch) ? s : NULL;
 }
 
 void gbx_screen(gbx_worker *worker, const gbx_batch *batch, uint32_t task) {
     const gbx_order *order = gbx_batch_order(batch, task);
     gbx_answer *answer = gbx_batch_answer(batch, task);
-    screen *s = is_simple(worker, order) ? find_place(worker, batch, order, answer) : NULL;
+    screen *s = is_simple(worker, order) ? find_place(worker, batch, order) : NULL;
     bool is_good = false;
     if (s) {
         s->tasks[s->task_count++] = task;
