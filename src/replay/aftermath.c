@@ -5,13 +5,11 @@
 #include <string.h>
 
 #include "analysis/view_find.h"
+#include "base/checked.h"
 #include "base/memory.h"
 #include "replay/replay_result.h"
 
-enum {
-    NULL_BYTES = 1 << 20,
-    MAX_RANGES = 256
-}; /* of an output that are followed to their readers */
+enum { MAX_RANGES = 4096 }; /* of an output's memory that are followed to their readers */
 
 /* Addresses of chips. */
 #define FIRST_ADDRESS UINT64_C(0x7e9000000000)
@@ -102,18 +100,33 @@ static uint64_t width_of(const gbx_tensor *tensor) {
     return (gbx_dtype_bits(tensor->dtype) + 7) / 8;
 }
 
-/* Where the elements of a finding lie: from the first to the last of them. */
+/* Whether addresses only rise from one element to the next, so that the first and the last of some
+ * elements are also the lowest and the highest. */
+static bool is_ascending(const gbx_tensor *tensor) {
+    int64_t inner = 0; /* from the first to the last element of the dimensions inside */
+    for (uint32_t d = tensor->ndims; d-- > 0;) {
+        if (tensor->shape[d] > 1 && tensor->strides[d] <= inner)
+            return false;
+        inner += (tensor->shape[d] - 1) * tensor->strides[d];
+    }
+    return true;
+}
+
+/* Where the elements of a finding lie, if the worker did not say: from the first to the last. */
 static void set_extent(const aftermath *a, gbx_replay_finding *finding) {
     const gbx_tensor *tensor = &finding->tensor;
-    if (a->outcome->is_relocated || finding->is.element == GBX_NO_ELEMENT ||
+    bool is_known = finding->is.end > finding->is.address;
+    uint64_t bits = gbx_dtype_bits(tensor->dtype);
+    if (finding->is.element == GBX_NO_ELEMENT ||
         finding->is.last >= (uint64_t)gbx_tensor_numel(tensor))
         return;
-    uint64_t one = address_of(tensor, finding->is.element);
-    uint64_t other = address_of(tensor, finding->is.last);
-    finding->has_address = true;
-    finding->is.address = one < other ? one : other;
-    finding->is.end = (one < other ? other : one) + width_of(tensor);
-    finding->is.bytes = finding->is.elements * width_of(tensor);
+    finding->is.bytes = (finding->is.elements * bits + 7) / 8;
+    if (!is_known && (finding->is.element == finding->is.last || is_ascending(tensor))) {
+        finding->is.address = address_of(tensor, finding->is.element);
+        finding->is.end = address_of(tensor, finding->is.last) + width_of(tensor);
+        is_known = true;
+    }
+    finding->has_address = is_known && !a->outcome->is_relocated;
 }
 
 static uint64_t magnitude(int64_t value) {
@@ -221,49 +234,59 @@ static gbx_status take_wait(aftermath *a, const gbx_replay_fault *fault) {
 
 /* --- elements that are not written --- */
 
-/* Looks for a reader of elements [first, first + count), as ranges of memory without gaps. */
-static gbx_status find_reader(const aftermath *a, const gbx_written_gap *gap, uint32_t *ranges,
-                              gbx_replay_finding *finding) {
-    const gbx_replay_task *task = a->job->request.task;
-    const gbx_tensor *tensor = &task->arguments[gap->argument].tensor;
+/* Looks for a reader of elements [first, end), as ranges of memory without gaps. *ranges counts
+ * down; at 0 the search ends. */
+static gbx_status find_reader_of(const aftermath *a, const gbx_tensor *tensor, uint64_t first,
+                                 uint64_t end, uint32_t *ranges, gbx_replay_finding *finding) {
     uint64_t width = width_of(tensor);
-    for (uint64_t i = gap->first; i < gap->first + gap->count && *ranges < MAX_RANGES;) {
-        uint64_t start = address_of(tensor, i), end = start + width;
-        for (++i; i < gap->first + gap->count; ++i, end += width)
-            if (address_of(tensor, i) != end)
-                break;
-        ++*ranges;
-        GBX_TRY(gbx_accesses_next_read(*a->job->accesses, task->task, start, end - start,
-                                       &finding->owner, &finding->has_owner));
-        if (finding->has_owner)
-            return NULL;
+    for (uint64_t i = first; i < end && *ranges > 0 && !finding->has_owner; --*ranges) {
+        uint64_t from = address_of(tensor, i), to = from + width;
+        for (++i; i < end && address_of(tensor, i) == to; ++i)
+            to += width;
+        GBX_TRY(gbx_accesses_next_read(*a->job->accesses, a->job->request.task->task, from,
+                                       to - from, &finding->owner, &finding->has_owner));
     }
     return NULL;
 }
 
-/* One finding or note for each output with such elements. */
-static gbx_status take_gaps(aftermath *a, uint32_t argument) {
+/* A kernel may have written to the answer. */
+static bool is_gap_of(const gbx_written_gap *gap, uint32_t argument, const gbx_tensor *tensor) {
+    uint64_t elements = (uint64_t)gbx_tensor_numel(tensor), last;
+    return gap->argument == argument && gap->times > 0 && gap->count <= elements &&
+           gbx_checked_mul_u64(gap->step, gap->times - 1, &last) && last <= elements &&
+           gap->first <= elements - last && gap->count <= elements - last - gap->first;
+}
+
+/* Follows all unwritten elements of an output to the next reader of any. */
+static gbx_status find_reader(const aftermath *a, uint32_t argument, gbx_replay_finding *finding) {
     const gbx_answer *answer = a->outcome->answer;
-    gbx_task_finding is = nothing;
-    uint32_t ranges = 0;
-    is.kind = GBX_UNWRITTEN;
-    is.argument = argument;
-    is.elements = answer->outputs[argument].bits.not_written;
-    gbx_replay_finding finding = make(a, &is);
-    for (uint32_t i = 0; i < answer->gap_count && !finding.has_owner; ++i) {
-        if (answer->gaps[i].argument != argument || a->outcome->is_relocated)
-            continue;
-        GBX_TRY(need_accesses(a));
-        GBX_TRY(find_reader(a, &answer->gaps[i], &ranges, &finding));
-    }
+    const gbx_tensor *tensor = &a->job->request.task->arguments[argument].tensor;
+    uint32_t ranges = MAX_RANGES;
+    if (a->outcome->is_relocated)
+        return NULL;
+    GBX_TRY(need_accesses(a));
     for (uint32_t i = 0; i < answer->gap_count; ++i) {
         const gbx_written_gap *gap = &answer->gaps[i];
-        if (gap->argument != argument)
+        if (!is_gap_of(gap, argument, tensor))
             continue;
-        if (finding.is.element == GBX_NO_ELEMENT)
-            finding.is.element = gap->first;
-        finding.is.last = gap->first + gap->count - 1;
+        for (uint64_t k = 0; k < gap->times && ranges > 0 && !finding->has_owner; ++k) {
+            uint64_t first = gap->first + k * gap->step;
+            GBX_TRY(
+                find_reader_of(a, tensor, first, first + gap->count, &ranges, finding));
+        }
     }
+    finding->is_followed = ranges > 0 && !(answer->unlisted >> argument & 1);
+    return NULL;
+}
+
+/* One finding or note for each output with such elements. */
+static gbx_status take_unwritten(aftermath *a, uint32_t argument) {
+    gbx_task_finding is = a->outcome->answer->outputs[argument].unwritten;
+    is.kind = GBX_UNWRITTEN;
+    is.argument = argument;
+    is.parties[0] = is.parties[1] = GBX_NO_PARTY;
+    gbx_replay_finding finding = make(a, &is);
+    GBX_TRY(find_reader(a, argument, &finding));
     set_extent(a, &finding);
     if (finding.has_owner)
         finding.is.kind = GBX_UNWRITTEN_READ;
@@ -303,6 +326,6 @@ gbx_status gbx_replay_find_aftermath(const gbx_replay_job *job, const gbx_replay
     for (uint32_t i = 0; i < task->argument_count; ++i)
         if (task->arguments[i].is_tensor && task->arguments[i].role != GBX_ROLE_INPUT &&
             answer->outputs[i].bits.not_written > 0)
-            GBX_TRY(take_gaps(&a, i));
+            GBX_TRY(take_unwritten(&a, i));
     return NULL;
 }

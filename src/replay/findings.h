@@ -50,12 +50,15 @@ typedef struct gbx_stray_range {
     uint64_t bytes;
 } gbx_stray_range;
 
-/* Elements of an output that were not written. */
+/* Elements of an output that were not written: `count` of them in a row, `times` over, each `step`
+ * elements after the one before. So are columns of a matrix, and every second element. */
 typedef struct gbx_written_gap {
     uint32_t argument;
     uint32_t reserved;
     uint64_t first; /* element */
     uint64_t count;
+    uint64_t step;
+    uint64_t times;
 } gbx_written_gap;
 
 /* Whether dispatches of a task were called one at a time, in both orders. */

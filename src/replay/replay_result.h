@@ -67,6 +67,7 @@ typedef struct gbx_replay_finding {
     bool is_fault;       /* known from an access that faulted */
     bool has_address;    /* `is.address` is one of the run */
     bool has_owner;      /* `owner` is the tensor that lies there, or the reader */
+    bool is_followed;    /* of unwritten elements: a reader of any would have been found */
     gbx_tensor_access owner;
     gbx_replay_dispatch parties[2]; /* of is.parties, where they are set */
 } gbx_replay_finding;

@@ -128,13 +128,20 @@ static const char *say_undeclared_read(const speaking *s) {
 static const char *say_unwritten(const speaking *s) {
     gbx_texts *t = s->texts;
     const gbx_replay_finding *f = s->finding;
+    const char *first = f->is.element != GBX_NO_ELEMENT && f->tensor.ndims > 0
+                            ? gbx_text_format(t, ", the first at %s",
+                                              gbx_text_index(t, &f->tensor, f->is.element))
+                            : "";
     const char *what =
-        gbx_text_format(t, "does not write %s of %s, the first at %s",
-                        gbx_text_counted(t, f->is.elements, "element"), argument(s, false),
-                        gbx_text_index(t, &f->tensor, f->is.element));
+        gbx_text_format(t, "does not write %s of %s%s",
+                        gbx_text_counted(t, f->is.elements, "element"), argument(s, false), first);
+    const char *them = gbx_text_verb(f->is.elements, "it", "them");
+    if (f->is.kind == GBX_UNWRITTEN && !f->is_followed)
+        return gbx_text_format(
+            t, "%s; whether a later task or a result reads %s was not searched completely", what,
+            them);
     if (f->is.kind == GBX_UNWRITTEN)
-        return gbx_text_format(t, "%s; no later task and no result reads %s", what,
-                               gbx_text_verb(f->is.elements, "it", "them"));
+        return gbx_text_format(t, "%s; no later task and no result reads %s", what, them);
     return gbx_text_format(t, "%s; %s", what,
                            f->owner.is_result
                                ? gbx_text_format(t, "%s has what was there before", owner(s))
@@ -294,6 +301,10 @@ static void put_finding(gbx_sink *sink, const gbx_reader *reader, const gbx_repl
     gbx_json_put_u64(json, "elements", f->is.elements);
     put_extent(json, f);
     put_owner(json, &s);
+    if (f->is.kind == GBX_UNWRITTEN || f->is.kind == GBX_UNWRITTEN_READ)
+        gbx_json_put_bool(json, "followed", f->is_followed || f->has_owner);
+    else
+        gbx_json_put_null(json, "followed");
     put_blocks(json, f);
     gbx_json_put_string(json, "sentence", gbx_text_finding(&sink->texts, reader, result, f));
     gbx_json_end_object(json);

@@ -85,6 +85,30 @@ static gbx_task_finding finding_of(gbx_finding_of kind, uint32_t argument) {
                               .parties = {GBX_NO_PARTY, GBX_NO_PARTY}};
 }
 
+/* Widens the extent of a finding by one element. */
+static void add_element(const gbx_tensor *tensor, uint64_t number, gbx_task_finding *finding) {
+    int64_t index[GBX_MAX_DIMS];
+    int64_t bits = gbx_dtype_bits(tensor->dtype), at = tensor->start_offset;
+    gbx_compare_index(tensor, number, index);
+    for (uint32_t d = 0; d < tensor->ndims; ++d)
+        at += index[d] * tensor->strides[d];
+    uint64_t begin = tensor->data + (uint64_t)(at * bits >> 3);
+    uint64_t end = tensor->data + (uint64_t)((at * bits + bits + 7) >> 3);
+    if (finding->elements++ == 0) {
+        finding->element = number;
+        finding->address = begin;
+    }
+    finding->last = number;
+    finding->address = begin < finding->address ? begin : finding->address;
+    finding->end = end > finding->end ? end : finding->end;
+    finding->bytes = (finding->elements * (uint64_t)bits + 7) / 8;
+}
+
+static bool differ_at(const gbx_tensor *tensor, const unsigned char *one,
+                      const unsigned char *other, uint64_t number) {
+    return gbx_bits_element(tensor, one, number) != gbx_bits_element(tensor, other, number);
+}
+
 /* --- calls --- */
 
 void gbx_examining_prepare(gbx_examining *e, int pattern) {
@@ -151,9 +175,9 @@ static bool is_repeated(gbx_examining *e, unsigned char *const *before) {
             e->order->is_one_dispatch || e->order->is_in_flight)
             continue;
         gbx_task_finding finding = finding_of(GBX_NOT_DETERMINISTIC, i);
-        finding.element = bits.first_bad;
-        finding.last = bits.last_bad;
-        finding.elements = bits.mismatches;
+        for (uint64_t k = bits.first_bad; k <= bits.last_bad; ++k)
+            if (differ_at(tensor, both.dump, both.replay, k))
+                add_element(tensor, k, &finding);
         gbx_examining_add(e, &finding);
     }
     return is_same;
@@ -229,29 +253,52 @@ static gbx_bits_payloads payloads_of(const gbx_examining *e, uint32_t i) {
         .before = has_before ? gbx_payload_before(payloads, &e->arguments[i]) : NULL};
 }
 
-/* Elements that were not written, as ranges. */
-static void list_gaps(gbx_examining *e, uint32_t argument) {
+/* Adds a row of elements to the last gap of its argument, if it continues it. */
+static bool continue_gap(gbx_written_gap *last, uint64_t first, uint64_t count) {
+    uint64_t step = last->times == 1 ? first - last->first : last->step;
+    if (count != last->count || first != last->first + step * last->times)
+        return false;
+    last->step = step;
+    last->times++;
+    return true;
+}
+
+/* Outputs share the room; what does not fit is not listed. */
+static void add_gap(gbx_examining *e, uint32_t argument, uint32_t begin, uint64_t first,
+                    uint64_t count) {
     gbx_answer *answer = e->answer;
+    uint32_t outputs = 0;
+    for (uint32_t i = 0; i < e->order->argument_count; ++i)
+        outputs += gbx_is_output(&e->arguments[i]);
+    if (answer->gap_count > begin &&
+        continue_gap(&answer->gaps[answer->gap_count - 1], first, count))
+        return;
+    if (answer->gap_count - begin < GBX_WRITTEN_GAPS / outputs)
+        answer->gaps[answer->gap_count++] = (gbx_written_gap){
+            .argument = argument, .first = first, .count = count, .step = count, .times = 1};
+    else
+        answer->unlisted |= UINT64_C(1) << argument;
+}
+
+/* Elements that were not written: where they lie, and as gaps. */
+static void list_unwritten(gbx_examining *e, uint32_t argument) {
     const gbx_tensor *tensor = &e->arguments[argument].tensor;
     const gbx_bits_payloads payloads = payloads_of(e, argument);
-    uint64_t count = (uint64_t)gbx_tensor_numel(tensor);
-    gbx_written_gap *last = NULL;
+    uint64_t count = (uint64_t)gbx_tensor_numel(tensor), row = 0;
+    uint32_t begin = e->answer->gap_count;
+    gbx_task_finding all = finding_of(GBX_UNWRITTEN, argument);
     for (uint64_t i = 0; i < count; ++i) {
-        if (gbx_bits_is_written(tensor, &payloads, i))
-            continue;
-        if (last && last->first + last->count == i) {
-            last->count++;
-        } else if (answer->gap_count < GBX_WRITTEN_GAPS) {
-            last = &answer->gaps[answer->gap_count++];
-            *last = (gbx_written_gap){.argument = argument, .first = i, .count = 1};
-        } else if (last) {
-            last->count = i - last->first + 1;
-            answer->gaps_are_rough = 1;
-        } else {
-            answer->gaps_are_rough = 1;
-            return;
+        if (!gbx_bits_is_written(tensor, &payloads, i)) {
+            add_element(tensor, i, &all);
+            ++row;
+        } else if (row > 0) {
+            add_gap(e, argument, begin, i - row, row);
+            row = 0;
         }
     }
+    if (row > 0)
+        add_gap(e, argument, begin, count - row, row);
+    e->answer->outputs[argument].unwritten = all;
 }
 
 static void compare(gbx_examining *e) {
@@ -266,7 +313,7 @@ static void compare(gbx_examining *e) {
         if (e->order->dispatch_count == 1)
             gbx_examining_add_unstable(e, i, &bits);
         if (bits.not_written > 0)
-            list_gaps(e, i);
+            list_unwritten(e, i);
     }
 }
 
@@ -274,10 +321,13 @@ void gbx_examining_add_unstable(gbx_examining *e, uint32_t argument,
                                 const gbx_bits_comparison *bits) {
     if (bits->unstable == 0 || has_finding(e, GBX_NOT_DETERMINISTIC, argument))
         return;
+    const gbx_tensor *tensor = &e->arguments[argument].tensor;
+    const gbx_bits_payloads payloads = payloads_of(e, argument);
     gbx_task_finding finding = finding_of(GBX_UNDECLARED_READ, argument);
-    finding.element = bits->first_unstable;
-    finding.last = bits->last_unstable;
-    finding.elements = bits->unstable;
+    for (uint64_t i = bits->first_unstable; i <= bits->last_unstable; ++i)
+        if (gbx_bits_is_written(tensor, &payloads, i) &&
+            differ_at(tensor, payloads.replay, payloads.other, i))
+            add_element(tensor, i, &finding);
     gbx_examining_add(e, &finding);
 }
 

@@ -91,6 +91,7 @@ typedef struct gbx_answer_output {
     gbx_bits_comparison bits;
     gbx_comparison comparison; /* of GBX_ASK_WANT: got the dump, want the references */
     uint64_t not_written;      /* of GBX_ASK_WANT */
+    gbx_task_finding unwritten; /* where bits.not_written > 0: all such elements */
 } gbx_answer_output;
 
 typedef struct gbx_answer {
@@ -109,9 +110,8 @@ typedef struct gbx_answer {
     uint32_t finding_count;
     uint32_t findings_left_out;
     uint32_t range_count; /* of stray bytes: the first of them, if it is GBX_STRAY_RANGES */
-    uint32_t reserved;
     uint32_t gap_count;
-    uint32_t gaps_are_rough; /* the last gap spans what did not fit */
+    uint64_t unlisted; /* a bit an argument: not all its gaps are listed */
     /* From here on only as much is set as the fields above say. */
     gbx_answer_output outputs[GBX_CALL_SLOTS]; /* by argument */
     char error[GBX_CALL_ERROR_BYTES];
@@ -132,7 +132,7 @@ typedef struct gbx_batch {
 
 /* The largest task has 64 arguments and GBX_MAX_DISPATCHES dispatches. */
 #define GBX_BATCH_ANSWERS ((uint64_t)8 << 20)
-enum { GBX_ANSWER_STRIDE = 48 * 1024 };
+enum { GBX_ANSWER_STRIDE = 64 * 1024 };
 #define GBX_BATCH_BYTES (GBX_BATCH_ANSWERS + (uint64_t)GBX_BATCH_TASKS * GBX_ANSWER_STRIDE)
 static_assert(sizeof(gbx_answer) <= GBX_ANSWER_STRIDE, "an answer fits its place");
 
