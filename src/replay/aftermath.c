@@ -288,7 +288,9 @@ static gbx_status take_unwritten(aftermath *a, uint32_t argument) {
     gbx_replay_finding finding = make(a, &is);
     GBX_TRY(find_reader(a, argument, &finding));
     set_extent(a, &finding);
-    if (finding.has_owner)
+    /* Tasks that a failed run did not reach could have written the rest of a result. */
+    bool is_early = finding.has_owner && finding.owner.is_result && a->job->run_end[0];
+    if (finding.has_owner && !is_early)
         finding.is.kind = GBX_UNWRITTEN_READ;
     return add(a, &finding);
 }

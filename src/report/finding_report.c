@@ -89,9 +89,9 @@ static const char *say_place(const speaking *s) {
         return gbx_text_format(t, ", in a gap of %s", argument(s, false));
     uint64_t distance = f->distance < 0 ? 0 - (uint64_t)f->distance : (uint64_t)f->distance - 1;
     if (distance == 0)
-        return gbx_text_format(t, ", right behind %s", argument(s, false));
+        return gbx_text_format(t, ", right after %s", argument(s, false));
     return gbx_text_format(t, ", %s %s %s", gbx_text_counted(t, distance, "byte"),
-                           f->distance < 0 ? "before" : "behind", argument(s, false));
+                           f->distance < 0 ? "before" : "after", argument(s, false));
 }
 
 static const char *say_owner(const speaking *s) {
@@ -136,6 +136,11 @@ static const char *say_unwritten(const speaking *s) {
         gbx_text_format(t, "does not write %s of %s%s",
                         gbx_text_counted(t, f->is.elements, "element"), argument(s, false), first);
     const char *them = gbx_text_verb(f->is.elements, "it", "them");
+    if (f->is.kind == GBX_UNWRITTEN && f->has_owner)
+        return gbx_text_format(t,
+                               "%s; %s has what was there before, but the run failed before all "
+                               "tasks had run",
+                               what, owner(s));
     if (f->is.kind == GBX_UNWRITTEN && !f->is_followed)
         return gbx_text_format(
             t, "%s; whether a later task or a result reads %s was not searched completely", what,
@@ -155,11 +160,11 @@ static const char *say_stale_flag(const speaking *s) {
         return gbx_text_format(
             t,
             "does not wait: %s waits for %s, which %s sets, but it already holds "
-            "%" PRIu64 " from an earlier task",
+            "%" PRIu64 " from before this task",
             party(s, 0), argument(s, true), party(s, 1), f->is.value);
     return gbx_text_format(t,
                            "waits in %s for %s, which holds %" PRIu64
-                           " from an earlier task and which no block of this task sets",
+                           " from before this task and which no block of this task sets",
                            party(s, 0), argument(s, true), f->is.value);
 }
 
@@ -190,14 +195,15 @@ static const char *say(const speaking *s) {
                                more(s), gbx_text_verb(f->is.elements, "depends", "depend"));
     case GBX_ENDLESS_WAIT:
         return gbx_text_format(
-            t, "waits forever: %s waits for %s, which no block sets", party(s, 0),
+            t, "waits forever: %s waits for %s, which never gets the value that it waits for",
+            party(s, 0),
             f->slot == GBX_NO_ARGUMENT ? "a flag that is not an element of its arguments"
                                        : argument(s, true));
     case GBX_COUNTER:
         return gbx_text_format(t,
-                               "counts in several blocks, such as %s and %s, in %s: right if the "
+                               "adds to %s in several blocks, such as %s and %s: right if the "
                                "additions are atomic, which a replay cannot see",
-                               party(s, 0), party(s, 1), argument(s, true));
+                               argument(s, true), party(s, 0), party(s, 1));
     default:
         return say_stale_flag(s);
     }

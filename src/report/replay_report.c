@@ -307,8 +307,10 @@ static void print_not_compared(gbx_sink *sink, const gbx_replay_result *result,
                    has_end ? ")" : "");
 }
 
-/* "kernel x crashed (...): SIGSEGV...; as in the recorded run: ..."; without a line's end. */
-static void print_fault(gbx_sink *sink, const gbx_replay_result *result, const char *run_end) {
+/* "kernel x crashed (...): SIGSEGV...; as in the recorded run: ..."; without a line's end. `who`
+ * completed there. */
+static void print_fault(gbx_sink *sink, const gbx_replay_result *result, const char *run_end,
+                        const char *who) {
     gbx_texts *t = &sink->texts;
     gbx_sink_print(sink, "%s", gbx_text_shown(t, result->fault->text));
     if (result->fault_run > 0)
@@ -317,7 +319,7 @@ static void print_fault(gbx_sink *sink, const gbx_replay_result *result, const c
         gbx_sink_print(sink, "; only with the other pattern: it depends on bytes that it was not "
                              "given");
     if (result->did_complete) {
-        gbx_sink_print(sink, "; in the recorded run it completed%s",
+        gbx_sink_print(sink, "; in the recorded run %s completed%s", who,
                        result->dispatch >= 0 && result->fault->is_hang
                            ? ": one dispatch may wait for others; replay without --dispatch"
                            : "");
@@ -351,7 +353,7 @@ static void print_head(gbx_sink *sink, const gbx_replay_result *result, const gb
     uint64_t written = sums->elements - sums->not_written;
     gbx_sink_print(sink, "%s: ", gbx_text_shown(t, result->title));
     if (result->verdict == GBX_REPLAY_FAULT)
-        print_fault(sink, result, run_end);
+        print_fault(sink, result, run_end, "it");
     else if (result->verdict == GBX_REPLAY_NOT_COMPARED)
         print_not_compared(sink, result, run_end);
     else
@@ -504,7 +506,7 @@ static gbx_status print_swap(const gbx_replay_reporting *r, const gbx_replay_swa
     gbx_sink_print(sink, "%s with %s: ", gbx_text_shown(t, result->title),
                    gbx_text_shown(t, files));
     if (result->verdict == GBX_REPLAY_FAULT)
-        print_fault(sink, result, r->run_end);
+        print_fault(sink, result, r->run_end, "the old kernel");
     else if (swap->judgement == GBX_SWAP_NOT_JUDGED)
         gbx_sink_print(sink, "not judged: %s", gbx_text_shown(t, swap->reason));
     else

@@ -88,6 +88,23 @@ bool gbx_worker_reserve(gbx_worker *worker, const gbx_order *order, gbx_answer *
     return false;
 }
 
+/* False, with the answer set, if the file has become shorter since the engine opened it. */
+static bool has_payloads(const gbx_worker *worker, const gbx_order *order, gbx_answer *answer) {
+    const gbx_order_argument *arguments = gbx_order_arguments(order);
+    for (uint32_t i = 0; i < order->argument_count; ++i) {
+        bool is_before_there = gbx_payload_before(&worker->payloads, &arguments[i]) != NULL;
+        bool is_after_there = gbx_payload_after(&worker->payloads, &arguments[i]) != NULL;
+        if (gbx_tensor_payload_bytes(&arguments[i].tensor) == 0 ||
+            ((arguments[i].before == GBX_NO_PAYLOAD || is_before_there) &&
+             (arguments[i].after == GBX_NO_PAYLOAD || is_after_there)))
+            continue;
+        gbx_answer_fail(answer, GBX_ANSWER_NOT_MADE,
+                        "the payload file has become shorter; run glassbox verify");
+        return false;
+    }
+    return true;
+}
+
 /* --- calls --- */
 
 void gbx_worker_set_arguments(gbx_worker *worker, const gbx_order *order,
@@ -158,8 +175,8 @@ bool gbx_worker_call_one(gbx_worker *worker, const gbx_order *order, const gbx_p
 static void answer_one(gbx_worker *worker, const gbx_batch *batch, uint32_t task) {
     const gbx_order *order = gbx_batch_order(batch, task);
     gbx_answer *answer = gbx_batch_answer(batch, task);
-    if (order->question == GBX_ASK_NOTHING || !gbx_worker_reserve(worker, order, answer) ||
-        !gbx_worker_load(worker, batch, order, answer))
+    if (order->question == GBX_ASK_NOTHING || !has_payloads(worker, order, answer) ||
+        !gbx_worker_reserve(worker, order, answer) || !gbx_worker_load(worker, batch, order, answer))
         return;
     switch (order->question) {
     case GBX_ASK_EXAMINE:
