@@ -158,6 +158,19 @@ def check_program():
         check_in(f"{command[0]} {command[2:]}", "/nowhere/glassbox-call, named by GLASSBOX_CALL", done.stderr)
 
 
+def check_full_stack():
+    """A recursion without an end crashes; it is no access to memory of others."""
+    s = Scene("stack", in_order=False)
+    x = s.tensor("x")
+    head = "static volatile int deep; static int sink(int i) { volatile char frame[4096]; frame[0] = (char)i; return deep ? sink(i + 1) + frame[0] : frame[0]; }"
+    s.once("good", ARGS, TWICE + " sink(0);", x, s.output("y"), head=head)
+    run = s.run()
+    bad = write_kernel("deep", ARGS, TWICE + " deep = 1; y[0] += sink(0);", head=head)
+    document = run.replay("good", "--kernel", bad, code=3)
+    check("stack: verdict and findings", (document["verdict"], kinds(document)), ("fault", []))
+    check_in("stack: text", "its stack is full", document["fault"]["text"])
+
+
 def check_shorter_payload():
     """A kernel cuts the payload of its dump: tasks whose bytes are gone are not replayed, and no kernel is blamed."""
     s = Scene("shorter", in_order=False)
@@ -188,4 +201,4 @@ def check_shorter_payload():
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts(check_unwritten, check_repeats, check_empty_outputs, check_hanging_mix, check_program, check_shorter_payload))
+    sys.exit(run_parts(check_unwritten, check_repeats, check_empty_outputs, check_hanging_mix, check_program, check_full_stack, check_shorter_payload))

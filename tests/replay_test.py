@@ -254,7 +254,7 @@ def check_faults():
     for body in ("crashes", "ends"):
         other = root / f"{body}.c"
         other.write_text(KERNEL % BODIES[body])
-        check_in(f"--kernel {body}", "; in the recorded run it completed", replay_text(dump, 0, "--kernel", other, code=3))
+        check_in(f"--kernel {body}", "; in the recorded run the old kernel completed", replay_text(dump, 0, "--kernel", other, code=3))
 
 
 def check_crash_json():

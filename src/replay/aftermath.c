@@ -195,7 +195,8 @@ static const gbx_task_finding nothing = {.argument = GBX_NO_ARGUMENT,
 /* An access that is neither to an argument nor close to one. */
 static gbx_status take_access(aftermath *a, const gbx_replay_fault *fault) {
     bool is_of_memory = fault->address >= FIRST_ADDRESS && fault->address < END_ADDRESS;
-    if (fault->signal != SIGSEGV || !fault->has_address || fault->access == GBX_CALL_ACCESS_UNKNOWN)
+    if (fault->signal != SIGSEGV || !fault->has_address ||
+        (fault->access != GBX_CALL_ACCESS_READ && fault->access != GBX_CALL_ACCESS_WRITE))
         return NULL;
     gbx_task_finding is = nothing;
     is.kind = fault->access == GBX_CALL_ACCESS_WRITE ? GBX_STRAY_WRITE : GBX_UNDECLARED_READ;

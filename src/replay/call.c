@@ -15,7 +15,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-enum { SIGNAL_STACK_BYTES = 64 * 1024 };
+enum { SIGNAL_STACK_BYTES = 64 * 1024, FRAME_BYTES = 16 << 20 }; /* of the largest function */
 
 /* -1, with one sentence in call->error. */
 #define FAIL(call, ...) (snprintf((call)->error, sizeof(call)->error, __VA_ARGS__), -1)
@@ -85,12 +85,17 @@ uint32_t gbx_kernel_call_current(void) {
     return current_dispatch;
 }
 
-/* Whether a SIGSEGV or SIGBUS was a read or a write. */
+/* Whether a SIGSEGV or SIGBUS was a read or a write, and of the stack. */
 static uint32_t access_of(const siginfo_t *info, const void *context) {
 #ifdef __x86_64__
     const ucontext_t *at = context;
-    if (info && at && (info->si_signo == SIGSEGV || info->si_signo == SIGBUS))
+    if (info && at && (info->si_signo == SIGSEGV || info->si_signo == SIGBUS)) {
+        uint64_t from_stack =
+            (uint64_t)(uintptr_t)info->si_addr - (uint64_t)at->uc_mcontext.gregs[REG_RSP];
+        if (from_stack + FRAME_BYTES < 2 * (uint64_t)FRAME_BYTES)
+            return GBX_CALL_ACCESS_STACK;
         return at->uc_mcontext.gregs[REG_ERR] & 2 ? GBX_CALL_ACCESS_WRITE : GBX_CALL_ACCESS_READ;
+    }
 #endif
     (void)info;
     (void)context;

@@ -114,7 +114,8 @@ typedef enum gbx_call_fault_kind {
 typedef enum gbx_call_access {
     GBX_CALL_ACCESS_UNKNOWN = 0,
     GBX_CALL_ACCESS_READ = 1,
-    GBX_CALL_ACCESS_WRITE = 2
+    GBX_CALL_ACCESS_WRITE = 2,
+    GBX_CALL_ACCESS_STACK = 3 /* near the stack pointer: the stack is full */
 } gbx_call_access;
 
 #define GBX_CALL_NO_DISPATCH UINT32_MAX

@@ -214,7 +214,8 @@ static void describe_signal(const culprit *at, const gbx_call_fault *noted, bool
     fault->has_address = noted->has_address != 0;
     fault->address = fault->has_address ? noted->address : 0;
     if (fault->has_address)
-        snprintf(where, sizeof where, " at 0x%" PRIx64, fault->address);
+        snprintf(where, sizeof where, " at 0x%" PRIx64 "%s", fault->address,
+                 noted->access == GBX_CALL_ACCESS_STACK ? ": its stack is full" : "");
     else if (fault->signal == SIGSEGV)
         snprintf(where, sizeof where, " at an invalid address, or sent by another process");
     const char *form =

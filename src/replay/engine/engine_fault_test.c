@@ -41,7 +41,7 @@ static void every_way_to_crash_is_reported(void **state) {
     assert_fault(WAY_STORE, 0x1230, SIGSEGV, "crashed (block 0, aiv0): SIGSEGV at 0x1230");
     assert_fault(WAY_ABORT, 0, SIGABRT, "SIGABRT");
     assert_fault(WAY_DIVIDE, 0, SIGFPE, "SIGFPE at 0x");
-    assert_fault(WAY_OVERFLOW, 0, SIGSEGV, "SIGSEGV at 0x");
+    assert_fault(WAY_OVERFLOW, 0, SIGSEGV, ": its stack is full");
     assert_fault(WAY_EXIT, 0, 0, "ended the process with exit code 0");
     assert_fault(WAY_EXIT, 70, 0, "ended the process with exit code 70");
     assert_fault(WAY_THREAD_END, 0, 0,
