@@ -171,6 +171,31 @@ def check_full_stack():
     check_in("stack: text", "its stack is full", document["fault"]["text"])
 
 
+def check_long_overruns():
+    """An overrun that leaves the memory around its tensors crashes; what it changed before is named from its first byte on."""
+    s = Scene("long")
+    x, tiles = s.tensor("x"), s.output("tiles", (400, N))
+    s.kernel("tile", ARGS, TWICE)
+    s.kernel("over", ARGS, TWICE + " for (int i = 0; i < 8192; ++i) y[n + i] = x[i % n];")
+    s.kernel("under", ARGS, TWICE + " for (int i = 1; i < 8192; ++i) y[-i] = x[i % n];")
+    for i in range(400):
+        s.task({5: "over", 395: "under"}.get(i, "tile"), x, tiles[i], name=f"tile{i}")
+    run = s.run()
+    run.replay_all(code=3)
+    run.compare_singles(["tile4", "tile5", "tile6", "tile395"])
+    page = 4096
+    first = run.address("tile5", 1, (N,))
+    most = (first + page - 1) // page * page + page - first
+    found = run.found("tile5", "stray_write", verdict="fault", arg=1, element=None, address=first, size=(most * 3 // 4, most), span=(most - 3, most),
+                      owner=run.owner("tile6", 1, (0,)))
+    check_in("over: sentence", "before it crashes, the first at", found["sentence"] if found else "")
+    end = run.address("tile395", 1, (0,))
+    least = end // page * page - page
+    found = run.found("tile395", "stray_write", verdict="fault", arg=1, element=None, address=(least, least + 3), size=((end - least) * 3 // 4, end - least))
+    check_in("under: sentence", "bytes before argument 1 y", found["sentence"] if found else "")
+    run.good(*[f"tile{i}" for i in range(400) if i not in (5, 395)])
+
+
 def check_shorter_payload():
     """A kernel cuts the payload of its dump: tasks whose bytes are gone are not replayed, and no kernel is blamed."""
     s = Scene("shorter", in_order=False)
@@ -201,4 +226,5 @@ def check_shorter_payload():
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts(check_unwritten, check_repeats, check_empty_outputs, check_hanging_mix, check_program, check_full_stack, check_shorter_payload))
+    sys.exit(run_parts(check_unwritten, check_repeats, check_empty_outputs, check_hanging_mix, check_program, check_full_stack, check_long_overruns,
+                       check_shorter_payload))

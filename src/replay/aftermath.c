@@ -192,11 +192,27 @@ static const gbx_task_finding nothing = {.argument = GBX_NO_ARGUMENT,
                                          .element = GBX_NO_ELEMENT,
                                          .parties = {GBX_NO_PARTY, GBX_NO_PARTY}};
 
+/* Bytes that changed before the crash. */
+static gbx_status take_fault_strays(aftermath *a, const gbx_replay_fault *fault) {
+    gbx_task_finding is = nothing;
+    is.kind = GBX_STRAY_WRITE;
+    is.address = fault->stray_address;
+    is.end = fault->stray_end;
+    is.bytes = fault->stray_bytes;
+    gbx_replay_finding finding = make(a, &is);
+    finding.is_fault = true;
+    GBX_TRY(locate(a, &finding));
+    return add(a, &finding);
+}
+
 /* An access that is neither to an argument nor close to one. */
 static gbx_status take_access(aftermath *a, const gbx_replay_fault *fault) {
     bool is_of_memory = fault->address >= FIRST_ADDRESS && fault->address < END_ADDRESS;
     if (fault->signal != SIGSEGV || !fault->has_address ||
         (fault->access != GBX_CALL_ACCESS_READ && fault->access != GBX_CALL_ACCESS_WRITE))
+        return NULL;
+    /* The write that crashed continues those before it: one finding for both. */
+    if (fault->stray_bytes > 0 && fault->access == GBX_CALL_ACCESS_WRITE)
         return NULL;
     gbx_task_finding is = nothing;
     is.kind = fault->access == GBX_CALL_ACCESS_WRITE ? GBX_STRAY_WRITE : GBX_UNDECLARED_READ;
@@ -318,6 +334,8 @@ gbx_status gbx_replay_find_aftermath(const gbx_replay_job *job, const gbx_replay
     const gbx_replay_task *task = job->request.task;
     const gbx_replay_fault *fault = outcome->fault;
     const gbx_answer *answer = outcome->answer;
+    if (fault && task->did_complete && fault->stray_bytes > 0)
+        GBX_TRY(take_fault_strays(&a, fault));
     if (fault && task->did_complete)
         GBX_TRY(take_access(&a, fault));
     if (fault && fault->is_stuck)

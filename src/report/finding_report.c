@@ -104,12 +104,13 @@ static const char *say_owner(const speaking *s) {
 static const char *say_stray_write(const speaking *s) {
     gbx_texts *t = s->texts;
     const gbx_replay_finding *f = s->finding;
-    if (f->is_fault)
+    if (f->is_fault && f->is.bytes == 0)
         return gbx_text_format(t, "writes to 0x%" PRIx64 ", outside its outputs%s%s", f->is.address,
                                say_place(s), say_owner(s));
     const char *where = f->has_address ? gbx_text_format(t, " at 0x%" PRIx64, f->is.address) : "";
-    return gbx_text_format(t, "changes %s outside its outputs, the first%s%s%s",
-                           gbx_text_counted(t, f->is.bytes, "byte"), where, say_place(s),
+    return gbx_text_format(t, "changes %s outside its outputs%s, the first%s%s%s",
+                           gbx_text_counted(t, f->is.bytes, "byte"),
+                           f->is_fault ? " before it crashes" : "", where, say_place(s),
                            say_owner(s));
 }
 

@@ -113,9 +113,20 @@ static bool is_screened(const gbx_replay_pending *pending) {
     return pending->question == GBX_ASK_SCREEN || pending->question == GBX_ASK_SCREEN_WANT;
 }
 
+/* What a task changed outside of its outputs before it crashed. */
+static void take_strays(const gbx_answer *answer, gbx_replay_fault *fault) {
+    fault->stray_bytes = answer->stray_bytes;
+    fault->stray_address = answer->stray_address;
+    fault->stray_end = answer->stray_end;
+    if (fault->stray_end <= fault->stray_address ||
+        fault->stray_bytes > fault->stray_end - fault->stray_address)
+        fault->stray_bytes = 0; /* written by a kernel */
+}
+
 /* The task during which a process ended. */
 static gbx_status take_end(gbx_replay_engine *engine, gbx_replay_worker *w,
-                           gbx_replay_pending *pending, const gbx_replay_end *end) {
+                           gbx_replay_pending *pending, const gbx_answer *answer,
+                           const gbx_replay_end *end) {
     if (gbx_replay_is_of_references(pending) && end->ending == GBX_REPLAY_SILENT)
         gbx_replay_note_together(&pending->request, &engine->hung);
     else if (is_screened(pending)) {
@@ -147,6 +158,7 @@ static gbx_status take_end(gbx_replay_engine *engine, gbx_replay_worker *w,
         gbx_replay_ask_alone(engine, pending);
         return NULL;
     }
+    take_strays(answer, fault);
     pending->outcome.fault = fault;
     gbx_replay_end_task(engine, pending);
     return NULL;
@@ -167,7 +179,7 @@ static gbx_status repeat_batch(gbx_replay_engine *engine, gbx_replay_worker *w, 
             continue;
         bool is_over = false;
         if (i == guilty) {
-            GBX_TRY(take_end(engine, w, pending, end));
+            GBX_TRY(take_end(engine, w, pending, answer, end));
             is_over = true;
         } else if (!is_screened(pending)) {
             is_over = settle(engine, pending, answer);

@@ -45,6 +45,9 @@ typedef struct gbx_replay_fault {
     uint32_t dispatch; /* of the task: the one that crashed, or the first that was still running */
     uint32_t step;     /* gbx_call_step: of which call */
     uint32_t run;      /* of GBX_STEP_RUN: from 1 */
+    uint64_t stray_bytes; /* that had changed outside of its outputs by then, like the next two */
+    uint64_t stray_address;
+    uint64_t stray_end;
     uint32_t wait_count;
     gbx_call_wait waits[GBX_CALL_WAITING]; /* where dispatches wait */
     char text[512]; /* "kernel softmax_prepare crashed (block 0, aiv0): SIGSEGV at 0x7e90..." */

@@ -98,6 +98,11 @@ static void map_kept(gbx_worker *worker) {
     worker->payloads.kept_bytes = worker->payloads.kept ? bytes : 0;
 }
 
+static void on_fault(uint64_t address) {
+    gbx_waits_on_fault(address);
+    gbx_examine_on_fault();
+}
+
 static int serve(void) {
     static gbx_worker worker; /* too large for the stack */
     pthread_t lifeline;
@@ -110,7 +115,7 @@ static int serve(void) {
     pthread_detach(lifeline);
     worker.pid = getpid();
     gbx_pattern_init();
-    gbx_kernel_call_catch_faults(&worker.board->fault, gbx_waits_on_fault);
+    gbx_kernel_call_catch_faults(&worker.board->fault, on_fault);
     for (;;) {
         gbx_worker_message message;
         ssize_t bytes = recv(GBX_WORKER_SOCKET_FD, &message, sizeof message, 0);

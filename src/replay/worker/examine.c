@@ -120,10 +120,27 @@ static void look_for_strays(gbx_examining *e) {
     e->answer->stray_is_unknown = !e->picture.mirror;
 }
 
-/* One finding for all bytes that any call changed outside of the outputs. */
-static void report_strays(gbx_examining *e) {
+static void keep_strays(gbx_examining *e) {
     e->answer->stray_bytes = e->strays.bytes;
     e->answer->stray_address = e->strays.address;
+    e->answer->stray_end = e->strays.end;
+}
+
+static gbx_examining *examined; /* whose kernels may run now; NULL: none */
+
+void gbx_examine_on_fault(void) {
+    gbx_examining *e = examined;
+    if (!e)
+        return;
+    examined = NULL;
+    e->picture.is_abandoned = true;
+    look_for_strays(e);
+    keep_strays(e);
+}
+
+/* One finding for all bytes that any call changed outside of the outputs. */
+static void report_strays(gbx_examining *e) {
+    keep_strays(e);
     if (e->strays.bytes == 0)
         return;
     gbx_task_finding finding = finding_of(GBX_STRAY_WRITE, GBX_NO_ARGUMENT);
@@ -403,7 +420,9 @@ void gbx_examine(gbx_worker *worker, const gbx_order *order, gbx_answer *answer)
     static gbx_examining e; /* too large for a stack */
     if (!begin(&e, worker, order, answer))
         return;
+    examined = &e;
     bool is_done = ask(&e);
+    examined = NULL;
     finish(&e);
     if (is_done)
         atomic_store_explicit(&answer->state, GBX_ANSWER_FULL, memory_order_release);

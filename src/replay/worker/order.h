@@ -103,8 +103,9 @@ typedef struct gbx_answer {
     uint64_t runs;
     uint64_t different; /* runs with another result than the first */
     uint64_t unchanged; /* a bit an argument: its bytes are the same as before the calls */
-    uint64_t stray_bytes;
+    uint64_t stray_bytes; /* also those before a crash, like the next two */
     uint64_t stray_address;
+    uint64_t stray_end;
     uint32_t stray_is_unknown;
     uint32_t order; /* gbx_order_state */
     uint32_t finding_count;

@@ -251,7 +251,7 @@ static gbx_tensor with_padding(const gbx_tensor *tensor) {
 static void note_stray(gbx_picture *picture, const gbx_window *window, uint64_t at,
                        gbx_strays *strays) {
     uint64_t address = window->start + at;
-    if (!picture->strayed)
+    if (!picture->strayed && !picture->is_abandoned)
         picture->strayed = calloc(1, picture->bytes);
     /* Without memory for the marks, a byte counts in each call that changes it. */
     if (picture->strayed) {

@@ -99,6 +99,9 @@ typedef struct gbx_examining {
 
 void gbx_examine(gbx_worker *worker, const gbx_order *order, gbx_answer *answer);
 
+/* In the handler of a SIGSEGV: notes what the task has changed outside of its outputs. */
+void gbx_examine_on_fault(void);
+
 /* The same for references: are the outputs of the dump near theirs? */
 void gbx_examine_want(gbx_worker *worker, const gbx_order *order, gbx_answer *answer);
 
