@@ -40,9 +40,16 @@ typedef struct gbx_task_finding {
     uint64_t end;        /* one past the last byte; 0: unknown */
     uint64_t bytes;      /* that changed or differ; 0: unknown */
     uint64_t elements;   /* of outputs: how many are concerned */
-    uint64_t value;      /* of a flag: what it holds */
+    uint64_t value;      /* of a flag: what it holds; of a read race without an argument, see
+                            gbx_failing */
     uint32_t parties[2]; /* dispatches of the task, or GBX_NO_PARTY */
 } gbx_task_finding;
+
+/* A read race that shows only because the first party fails, with this in `value`. */
+typedef enum gbx_failing {
+    GBX_FAILS_BEFORE = 0, /* it fails if the second has not run before it */
+    GBX_FAILS_AFTER = 1   /* it fails if the second has */
+} gbx_failing;
 
 /* Bytes without a gap that changed outside of outputs. */
 typedef struct gbx_stray_range {
@@ -68,7 +75,9 @@ typedef enum gbx_order_state {
     GBX_ORDER_WAITS = 2,     /* they wait for each other */
     GBX_ORDER_SPINS = 3,     /* one alone does not return and does not yield */
     GBX_ORDER_TOO_LARGE = 4, /* comparing after each dispatch would take too long */
-    GBX_ORDER_NOT_ASKED = 5  /* of one dispatch, a failed call, a task in flight */
+    GBX_ORDER_FAILS = 5,     /* one alone crashes or exits */
+    GBX_ORDER_NO_MEMORY = 6, /* the host lacks memory, or cannot start a process */
+    GBX_ORDER_NOT_ASKED = 7  /* of one dispatch, a failed call, a task in flight */
 } gbx_order_state;
 
 /* A dispatch that waits for a flag forever. */

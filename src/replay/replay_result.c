@@ -210,6 +210,8 @@ gbx_status gbx_replay_result_make(const gbx_replay_job *job, gbx_replay_outcome 
         result->stray_address = answer->stray_address;
         result->stray_is_unknown = answer->stray_is_unknown;
         result->findings_left_out = answer->findings_left_out;
+        result->notes_left_out = answer->notes_left_out;
+        result->flags_are_unknown = answer->flags_are_unknown;
         if (answer->range_count > 0 && answer->range_count <= GBX_STRAY_RANGES &&
             !outcome->is_relocated) {
             result->ranges = malloc(answer->range_count * sizeof *result->ranges);

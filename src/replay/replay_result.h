@@ -102,7 +102,9 @@ typedef struct gbx_replay_result {
     gbx_replay_finding *findings;
     uint32_t finding_count; /* notes among them */
     uint32_t note_count;
-    uint32_t findings_left_out;
+    uint32_t findings_left_out; /* there are more than an answer has places for, like the next */
+    uint32_t notes_left_out;
+    bool flags_are_unknown; /* see gbx_answer */
     gbx_replay_compared *outputs;
     size_t output_count;
     gbx_replay_times times;

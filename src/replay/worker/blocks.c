@@ -1,17 +1,23 @@
 /*
  * Races inside a task. Its dispatches are called one at a time, forward and backward, and after
  * each of them the outputs are compared with what they were. Independent dispatches write the same
- * bytes, each its own, and leave the same values in both orders.
+ * bytes, each its own, and leave the same values in both orders. Integers that several dispatches
+ * change may be counters, which order them: those are found first (tally.h).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "replay/worker/pattern.h"
+#include "replay/worker/tally.h"
 #include "replay/worker/worker.h"
 
-enum { PIECE_BYTES = 4096, MAX_OUTPUT_BYTES = 32 << 20, MAX_ELEMENTS = 64 };
+enum {
+    PIECE_BYTES = 4096,
+    MAX_OUTPUT_BYTES = 32 << 20,
+    MAX_TALLIES = 1 << 20, /* at a time; more take more passes */
+    REPEATS = 3            /* of each order, before a dispatch is accused of reading */
+};
 #define MAX_WORK_BYTES (UINT64_C(4) << 30)
-#define MAX_COUNTER_BYTES (UINT64_C(1) << 30)
 #define NOBODY UINT32_MAX
 
 /* One pass over all dispatches. */
@@ -26,15 +32,18 @@ typedef struct ordering {
     uint64_t bytes;                   /* of the payloads of all outputs */
     uint64_t offsets[GBX_CALL_SLOTS]; /* of each output in them */
     unsigned char *now;
-    pass passes[2]; /* forward, backward */
+    unsigned char *counters; /* 1 at the first byte of each counter */
+    pass passes[2];          /* forward, backward */
     bool has_counter;
+    uint32_t last[2]; /* with a counter: the last to change it, in each pass */
 } ordering;
 
 /* --- memory --- */
 
 static bool reserve(ordering *o) {
     o->now = malloc(o->bytes + 1);
-    bool is_there = o->now != NULL;
+    o->counters = calloc(1, o->bytes + 1);
+    bool is_there = o->now && o->counters;
     for (int i = 0; i < 2; ++i) {
         o->passes[i].left = malloc(o->bytes + 1);
         o->passes[i].writers = malloc((o->bytes + 1) * sizeof(uint32_t));
@@ -46,6 +55,7 @@ static bool reserve(ordering *o) {
 
 static void release(ordering *o) {
     free(o->now);
+    free(o->counters);
     for (int i = 0; i < 2; ++i) {
         free(o->passes[i].left);
         free(o->passes[i].writers);
@@ -83,6 +93,10 @@ static bool call_one(const ordering *o, uint32_t dispatch) {
                                dispatch);
 }
 
+static uint32_t nth(const ordering *o, uint32_t i, bool is_backward) {
+    return is_backward ? o->e->order->dispatch_count - 1 - i : i;
+}
+
 /* False if a dispatch waits for others. */
 static bool make_pass(const ordering *o, const pass *p, int pattern, bool is_backward) {
     uint32_t count = o->e->order->dispatch_count;
@@ -91,7 +105,7 @@ static bool make_pass(const ordering *o, const pass *p, int pattern, bool is_bac
     memset(p->first_writer, 0xff, (o->bytes + 1) * sizeof *p->first_writer);
     gather(o, p->left);
     for (uint32_t i = 0; i < count; ++i) {
-        uint32_t dispatch = is_backward ? count - 1 - i : i;
+        uint32_t dispatch = nth(o, i, is_backward);
         if (!call_one(o, dispatch))
             return false;
         gather(o, o->now);
@@ -122,70 +136,7 @@ static bool is_integer(uint32_t dtype) {
     return dtype == GBX_INT32 || dtype == GBX_UINT32 || dtype == GBX_INT64 || dtype == GBX_UINT64;
 }
 
-/* Whether every dispatch adds the same to an integer in both orders. The one that is called last
- * may put back what was there at first, as the last to arrive does. */
-static bool is_counter(const ordering *o, uint32_t argument, uint64_t element) {
-    uint32_t count = o->e->order->dispatch_count;
-    uint32_t dtype = o->e->arguments[argument].tensor.dtype;
-    uint64_t mask = gbx_dtype_bits(dtype) == 32 ? UINT32_MAX : UINT64_MAX;
-    uint64_t *added = is_integer(dtype) ? calloc(count, sizeof *added) : NULL;
-    bool is_equal = added != NULL;
-    bool is_reset[2] = {false, false};
-    for (int is_backward = 0; is_equal && is_backward < 2; ++is_backward) {
-        gbx_examining_prepare(o->e, GBX_PATTERN_FIRST);
-        uint64_t first = value_of(o, argument, element), before = first;
-        for (uint32_t i = 0; i < count && is_equal; ++i) {
-            uint32_t dispatch = is_backward ? count - 1 - i : i;
-            is_equal = call_one(o, dispatch);
-            uint64_t after = value_of(o, argument, element);
-            uint64_t difference = (after - before) & mask;
-            is_reset[is_backward] = i == count - 1 && after == first && difference != 0;
-            bool is_free = is_reset[is_backward] || (is_reset[0] && dispatch == count - 1);
-            if (is_backward && !is_free)
-                is_equal &= added[dispatch] == difference;
-            added[dispatch] = difference;
-            before = after;
-        }
-    }
-    free(added);
-    return is_equal && is_reset[0] == is_reset[1];
-}
-
-/* --- findings --- */
-
-/* What is known of one output; elements are counted once. */
-typedef struct sightings {
-    uint64_t elements[MAX_ELEMENTS];
-    uint32_t parties[MAX_ELEMENTS][2];
-    uint32_t kept;
-    uint64_t count;
-    uint64_t last;    /* element */
-    bool are_by_last; /* each by the dispatch that was called last, in both orders */
-} sightings;
-
-static void see(sightings *s, uint64_t element, uint32_t one, uint32_t other) {
-    if (s->count > 0 && s->last == element)
-        return;
-    s->last = element;
-    s->count++;
-    if (s->kept == MAX_ELEMENTS)
-        return;
-    s->elements[s->kept] = element;
-    s->parties[s->kept][0] = one < other ? one : other;
-    s->parties[s->kept][1] = one < other ? other : one;
-    s->kept++;
-}
-
-static void add(const ordering *o, gbx_finding_of kind, uint32_t argument, uint64_t element,
-                uint64_t last, uint64_t elements, const uint32_t parties[2]) {
-    const gbx_task_finding finding = {.kind = kind,
-                                      .argument = argument,
-                                      .element = element,
-                                      .last = last,
-                                      .elements = elements,
-                                      .parties = {parties[0], parties[1]}};
-    gbx_examining_add(o->e, &finding);
-}
+/* --- counters --- */
 
 /* Two writers of a byte: in one pass, or a different one in each. */
 static bool find_writers(const ordering *o, uint64_t byte, uint32_t *out_one, uint32_t *out_other) {
@@ -202,24 +153,207 @@ static bool find_writers(const ordering *o, uint64_t byte, uint32_t *out_one, ui
     return *out_one != *out_other && *out_one != NOBODY && *out_other != NOBODY;
 }
 
-/* Looks at as many elements as do not take long. */
-static void report_writes(ordering *o, uint32_t argument, const sightings *writes) {
-    uint64_t cost = 2 * o->bytes * o->e->order->dispatch_count;
-    uint64_t counters = 0;
-    int64_t raced = -1;
-    for (uint32_t i = 0; i < writes->kept && (i < 2 || i * cost < MAX_COUNTER_BYTES); ++i) {
-        if (!is_counter(o, argument, writes->elements[i])) {
-            raced = raced < 0 ? i : raced;
+static bool has_several_writers(const ordering *o, uint64_t at, uint64_t bytes) {
+    uint32_t one, other;
+    for (uint64_t i = at; i < at + bytes; ++i)
+        if (find_writers(o, i, &one, &other))
+            return true;
+    return false;
+}
+
+static uint64_t value_at(const ordering *o, const gbx_tally *tally) {
+    uint64_t value = 0; /* little-endian */
+    memcpy(&value, o->now + tally->at, tally->mask == UINT32_MAX ? 4 : 8);
+    return value;
+}
+
+/* False if a dispatch waits for others; likewise the next two. */
+static bool tally_pass(const ordering *o, gbx_tally *tallies, uint64_t count, bool is_backward) {
+    gbx_examining_prepare(o->e, GBX_PATTERN_FIRST);
+    gather(o, o->now);
+    for (uint64_t k = 0; k < count; ++k)
+        gbx_tally_begin(&tallies[k], is_backward, value_at(o, &tallies[k]));
+    for (uint32_t i = 0; i < o->e->order->dispatch_count; ++i) {
+        uint32_t dispatch = nth(o, i, is_backward);
+        if (!call_one(o, dispatch))
+            return false;
+        gather(o, o->now);
+        for (uint64_t k = 0; k < count; ++k)
+            gbx_tally_see(&tallies[k], dispatch, value_at(o, &tallies[k]));
+    }
+    for (uint64_t k = 0; k < count; ++k)
+        gbx_tally_end(&tallies[k]);
+    return true;
+}
+
+static bool is_doubtful(const gbx_tally *tally) {
+    return gbx_tally_is_counter(tally) && gbx_tally_is_doubtful(tally);
+}
+
+/* Calls first of all what would then store what is there. Afterwards, tallies of stores are no
+ * counters. */
+static bool settle_doubts(const ordering *o, gbx_tally *tallies, uint64_t count) {
+    for (uint32_t dispatch = 0; dispatch < o->e->order->dispatch_count; ++dispatch) {
+        uint64_t k = 0;
+        while (k < count && !(is_doubtful(&tallies[k]) && tallies[k].second == dispatch))
+            ++k;
+        if (k == count)
             continue;
-        }
-        if (counters++ == 0)
-            add(o, GBX_COUNTER, argument, writes->elements[i], writes->elements[i], 1,
-                writes->parties[i]);
+        gbx_examining_prepare(o->e, GBX_PATTERN_FIRST);
+        if (!call_one(o, dispatch))
+            return false;
+        gather(o, o->now);
+        for (; k < count; ++k)
+            if (is_doubtful(&tallies[k]) && tallies[k].second == dispatch &&
+                value_at(o, &tallies[k]) == tallies[k].start)
+                tallies[k].who = 1;
+    }
+    return true;
+}
+
+static bool judge_tallies(ordering *o, gbx_tally *tallies, uint64_t count) {
+    if (count == 0)
+        return true;
+    if (!tally_pass(o, tallies, count, false) || !tally_pass(o, tallies, count, true) ||
+        !settle_doubts(o, tallies, count))
+        return false;
+    for (uint64_t k = 0; k < count; ++k) {
+        if (!gbx_tally_is_counter(&tallies[k]))
+            continue;
+        o->counters[tallies[k].at] = 1;
+        for (int i = 0; i < 2 && !o->has_counter; ++i)
+            o->last[i] = tallies[k].last[i];
         o->has_counter = true;
     }
-    if (raced >= 0)
-        add(o, GBX_WRITE_RACE, argument, writes->elements[raced], writes->last,
-            writes->count - counters, writes->parties[raced]);
+    return true;
+}
+
+/* Of all integers that several dispatches change. */
+static gbx_order_state find_counters(ordering *o) {
+    uint64_t most = o->bytes / 4 + 1 < MAX_TALLIES ? o->bytes / 4 + 1 : MAX_TALLIES;
+    gbx_tally *tallies = malloc(most * sizeof *tallies);
+    uint64_t count = 0;
+    bool returns = true;
+    for (uint32_t i = 0; tallies && i < o->e->order->argument_count; ++i) {
+        const gbx_tensor *tensor = &o->e->arguments[i].tensor;
+        if (!gbx_is_output(&o->e->arguments[i]) || !is_integer(tensor->dtype))
+            continue;
+        uint32_t bits = gbx_dtype_bits(tensor->dtype);
+        uint64_t end = o->offsets[i] + gbx_tensor_payload_bytes(tensor);
+        for (uint64_t at = o->offsets[i]; returns && at < end; at += bits / 8) {
+            if (has_several_writers(o, at, bits / 8))
+                tallies[count++] = gbx_tally_of(at, bits);
+            if (count == most) {
+                returns = judge_tallies(o, tallies, count);
+                count = 0;
+            }
+        }
+    }
+    returns = tallies && returns && judge_tallies(o, tallies, count);
+    gbx_order_state state = returns   ? GBX_ORDER_ASKED
+                            : tallies ? GBX_ORDER_WAITS
+                                      : GBX_ORDER_NO_MEMORY;
+    free(tallies);
+    return state;
+}
+
+/* --- findings --- */
+
+/* Elements of one output; each counts once. */
+typedef struct sightings {
+    uint64_t first; /* element */
+    uint64_t last;
+    uint64_t count;
+    uint32_t parties[2]; /* of the first */
+} sightings;
+
+typedef struct output_sightings {
+    sightings counters;
+    sightings writes;
+    sightings reads;
+} output_sightings;
+
+static void see(sightings *s, uint64_t element, uint32_t one, uint32_t other) {
+    if (s->count > 0 && s->last == element)
+        return;
+    s->last = element;
+    if (s->count++ > 0)
+        return;
+    s->first = element;
+    s->parties[0] = one < other ? one : other;
+    s->parties[1] = one < other ? other : one;
+}
+
+static void report(const ordering *o, gbx_finding_of kind, uint32_t argument, const sightings *s) {
+    if (s->count == 0)
+        return;
+    const gbx_task_finding finding = {.kind = kind,
+                                      .argument = argument,
+                                      .element = s->first,
+                                      .last = s->last,
+                                      .elements = s->count,
+                                      .parties = {s->parties[0], s->parties[1]}};
+    gbx_examining_add(o->e, &finding);
+}
+
+/* Whether a counter may decide who writes a byte: it ends the same in both orders, and one dispatch
+ * writes it in each, such as the one that got a tile, or the last to arrive writes it at last. */
+static bool is_ordered(const ordering *o, uint64_t byte) {
+    const pass *forward = &o->passes[0], *backward = &o->passes[1];
+    bool is_by_one = forward->first_writer[byte] == forward->writers[byte] &&
+                     backward->first_writer[byte] == backward->writers[byte];
+    bool is_by_last = forward->writers[byte] == o->last[0] && backward->writers[byte] == o->last[1];
+    return o->has_counter && forward->left[byte] == backward->left[byte] &&
+           (is_by_one || is_by_last);
+}
+
+static void compare_output(const ordering *o, uint32_t argument, output_sightings *seen) {
+    const gbx_tensor *tensor = &o->e->arguments[argument].tensor;
+    uint64_t width = (gbx_dtype_bits(tensor->dtype) + 7) / 8;
+    uint64_t first = o->offsets[argument];
+    uint64_t bytes = gbx_tensor_payload_bytes(tensor);
+    for (uint64_t byte = first; byte < first + bytes; ++byte) {
+        bool is_same = o->passes[0].left[byte] == o->passes[1].left[byte];
+        uint32_t one = o->passes[0].writers[byte], other = o->passes[1].writers[byte];
+        uint64_t element = element_of(tensor, byte - first);
+        if (one == NOBODY && other == NOBODY)
+            continue;
+        if (!find_writers(o, byte, &one, &other)) {
+            if (!is_same || (one == NOBODY) != (other == NOBODY))
+                see(&seen->reads, element, one == NOBODY ? other : one, NOBODY);
+        } else if (o->counters[byte - (byte - first) % width]) {
+            see(&seen->counters, element, one, other);
+        } else if (!is_ordered(o, byte)) {
+            see(&seen->writes, element, one, other);
+        }
+    }
+}
+
+/* Calls all dispatches. False if one waits for others. */
+static bool call_all(const ordering *o, bool is_backward) {
+    gbx_examining_prepare(o->e, GBX_PATTERN_FIRST);
+    for (uint32_t i = 0; i < o->e->order->dispatch_count; ++i)
+        if (!call_one(o, nth(o, i, is_backward)))
+            return false;
+    gather(o, o->now);
+    return true;
+}
+
+/* Drops what is not the order's doing: outputs that differ although the order is the same. */
+static bool drop_unsteady(const ordering *o, output_sightings *seen) {
+    bool has_reads = false;
+    for (uint32_t i = 0; i < o->e->order->argument_count; ++i)
+        has_reads |= seen[i].reads.count > 0;
+    for (int repeat = 0; has_reads && repeat < 2 * REPEATS; ++repeat) {
+        if (!call_all(o, repeat % 2))
+            return false;
+        for (uint32_t i = 0; i < o->e->order->argument_count; ++i)
+            if (seen[i].reads.count > 0 &&
+                memcmp(o->now + o->offsets[i], o->passes[repeat % 2].left + o->offsets[i],
+                       gbx_tensor_payload_bytes(&o->e->arguments[i].tensor)) != 0)
+                seen[i].reads.count = 0;
+    }
+    return true;
 }
 
 /* The dispatch whose writes a reader's element depends on; NOBODY if no single one is enough. */
@@ -238,75 +372,42 @@ static uint32_t find_peer(const ordering *o, uint32_t reader, uint32_t argument,
     return NOBODY;
 }
 
-static void report_reads(const ordering *o, uint32_t argument, const sightings *reads) {
-    if (reads->count == 0)
+/* With a counter, what depends on the order may be what the counter is for. */
+static void report_reads(const ordering *o, uint32_t argument, sightings *reads) {
+    if (reads->count == 0 || o->has_counter)
         return;
-    uint32_t reader = reads->parties[0][0];
-    const uint32_t parties[2] = {reader, find_peer(o, reader, argument, reads->elements[0])};
-    add(o, GBX_READ_RACE, argument, reads->elements[0], reads->last, reads->count, parties);
+    reads->parties[1] = find_peer(o, reads->parties[0], argument, reads->first);
+    report(o, GBX_READ_RACE, argument, reads);
 }
 
-/* With a counter, the last dispatch may do what only one of them should: equal results are then
- * no race. */
-static void compare_output(ordering *o, uint32_t argument, sightings *writes, sightings *reads) {
-    const gbx_tensor *tensor = &o->e->arguments[argument].tensor;
-    uint64_t first = o->offsets[argument];
-    uint64_t bytes = gbx_tensor_payload_bytes(tensor);
-    for (uint64_t byte = first; byte < first + bytes; ++byte) {
-        bool is_same = o->passes[0].left[byte] == o->passes[1].left[byte];
-        uint32_t one = o->passes[0].writers[byte], other = o->passes[1].writers[byte];
-        uint64_t element = element_of(tensor, byte - first);
-        if (one == NOBODY && other == NOBODY)
-            continue;
-        if (find_writers(o, byte, &one, &other)) {
-            writes->are_by_last &= o->passes[0].writers[byte] == o->e->order->dispatch_count - 1 &&
-                                   o->passes[1].writers[byte] == 0;
-            see(writes, element, one, other);
-        } else if (!is_same || (one == NOBODY) != (other == NOBODY)) {
-            see(reads, element, one == NOBODY ? other : one, NOBODY);
-        }
-    }
-}
-
-static bool is_equal_output(const ordering *o, uint32_t argument) {
-    return memcmp(o->passes[0].left + o->offsets[argument],
-                  o->passes[1].left + o->offsets[argument],
-                  gbx_tensor_payload_bytes(&o->e->arguments[argument].tensor)) == 0;
-}
-
-static void compare_passes(ordering *o) {
-    static sightings writes[GBX_CALL_SLOTS], reads[GBX_CALL_SLOTS];
-    memset(writes, 0, sizeof writes);
-    memset(reads, 0, sizeof reads);
+/* Counters of all arguments are known by now: they explain others. */
+static gbx_order_state compare_passes(const ordering *o) {
+    static output_sightings seen[GBX_CALL_SLOTS]; /* too large for a stack */
+    memset(seen, 0, sizeof seen);
     uint32_t count = o->e->order->argument_count;
+    for (uint32_t i = 0; i < count; ++i) {
+        if (!gbx_is_output(&o->e->arguments[i]))
+            continue;
+        compare_output(o, i, &seen[i]);
+        report(o, GBX_COUNTER, i, &seen[i].counters);
+        report(o, GBX_WRITE_RACE, i, &seen[i].writes);
+    }
+    if (!o->has_counter && !drop_unsteady(o, seen))
+        return GBX_ORDER_WAITS;
     for (uint32_t i = 0; i < count; ++i)
-        writes[i].are_by_last = true;
-    for (uint32_t i = 0; i < count; ++i)
-        if (gbx_is_output(&o->e->arguments[i]))
-            compare_output(o, i, &writes[i], &reads[i]);
-    /* Counters first: they explain others. Passes are not needed for what follows. */
-    for (int has_integers = 1; has_integers >= 0; --has_integers)
-        for (uint32_t i = 0; i < count; ++i) {
-            if (!gbx_is_output(&o->e->arguments[i]) ||
-                is_integer(o->e->arguments[i].tensor.dtype) != has_integers)
-                continue;
-            if (o->has_counter && is_equal_output(o, i) && writes[i].are_by_last)
-                continue;
-            report_writes(o, i, &writes[i]);
-            if (!o->has_counter)
-                report_reads(o, i, &reads[i]);
-        }
+        report_reads(o, i, &seen[i].reads);
+    return GBX_ORDER_ASKED;
 }
 
 /* In a fixed order, what differs between the patterns is not a race: it was read without being
  * given. What depends on the order may be what another dispatch writes, and does not count. */
-static void compare_patterns(ordering *o) {
+static gbx_order_state compare_patterns(ordering *o) {
     const gbx_examining *e = o->e;
     unsigned char *forward = o->passes[0].left, *backward = o->passes[1].left;
     /* Where the orders differ, the first pattern's result becomes that of the other pattern. */
     unsigned char *differs = calloc(1, o->bytes + 1);
     if (!differs)
-        return;
+        return GBX_ORDER_NO_MEMORY;
     for (uint32_t a = 0; a < e->order->argument_count; ++a) {
         const gbx_tensor *tensor = &e->arguments[a].tensor;
         uint64_t width = (gbx_dtype_bits(tensor->dtype) + 7) / 8;
@@ -329,6 +430,19 @@ static void compare_patterns(ordering *o) {
         gbx_bits_comparison bits = gbx_bits_compare(&e->arguments[i].tensor, &payloads);
         gbx_examining_add_unstable(o->e, i, &bits);
     }
+    return is_done ? GBX_ORDER_ASKED : GBX_ORDER_WAITS;
+}
+
+static gbx_order_state examine(ordering *o) {
+    if (!reserve(o))
+        return GBX_ORDER_NO_MEMORY;
+    if (!make_pass(o, &o->passes[0], GBX_PATTERN_FIRST, false) ||
+        !make_pass(o, &o->passes[1], GBX_PATTERN_FIRST, true))
+        return GBX_ORDER_WAITS;
+    gbx_order_state state = find_counters(o);
+    if (state == GBX_ORDER_ASKED)
+        state = compare_passes(o);
+    return state == GBX_ORDER_ASKED ? compare_patterns(o) : state;
 }
 
 void gbx_examine_blocks(gbx_examining *e) {
@@ -344,14 +458,7 @@ void gbx_examine_blocks(gbx_examining *e) {
         e->answer->order = GBX_ORDER_TOO_LARGE;
         return;
     }
-    if (reserve(&o)) {
-        bool is_done = make_pass(&o, &o.passes[0], GBX_PATTERN_FIRST, false) &&
-                       make_pass(&o, &o.passes[1], GBX_PATTERN_FIRST, true);
-        e->answer->order = is_done ? GBX_ORDER_ASKED : GBX_ORDER_WAITS;
-        if (is_done) {
-            compare_passes(&o);
-            compare_patterns(&o);
-        }
-    }
+    /* Only now: a dispatch may end the process. */
+    e->answer->order = (uint32_t)examine(&o);
     release(&o);
 }

@@ -1,9 +1,5 @@
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/numbers.h"
 #include "replay/worker/pattern.h"
@@ -70,10 +66,30 @@ static void finish(gbx_examining *e) {
 
 /* --- findings --- */
 
+static bool is_note(const gbx_task_finding *finding) {
+    return finding->kind >= GBX_FIRST_NOTE;
+}
+
+/* The place of a note, the last of them; NULL if there is none. */
+static gbx_task_finding *find_note(gbx_answer *answer) {
+    for (uint32_t i = answer->finding_count; i > 0; --i)
+        if (is_note(&answer->findings[i - 1]))
+            return &answer->findings[i - 1];
+    return NULL;
+}
+
+/* When all places are taken, a finding takes that of a note. */
 void gbx_examining_add(gbx_examining *e, const gbx_task_finding *finding) {
     gbx_answer *answer = e->answer;
-    if (answer->finding_count < GBX_TASK_FINDINGS)
+    if (answer->finding_count < GBX_TASK_FINDINGS) {
         answer->findings[answer->finding_count++] = *finding;
+        return;
+    }
+    gbx_task_finding *note = is_note(finding) ? NULL : find_note(answer);
+    if (note)
+        *note = *finding;
+    if (note || is_note(finding))
+        answer->notes_left_out++;
     else
         answer->findings_left_out++;
 }
@@ -380,23 +396,6 @@ static void keep(const gbx_examining *e) {
     }
 }
 
-/* In a process of its own: a dispatch that waits is left in the middle of its work, and what it
- * leaves in static variables, locks and threads must not reach other tasks. The answer is shared.
- */
-static void ask_apart(gbx_examining *e) {
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        gbx_examine_blocks(e);
-        gbx_examine_flags(e);
-        fflush(NULL);
-        _exit(0);
-    }
-    while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        ;
-    atomic_store_explicit(&e->worker->board->began_ns, 0, memory_order_release);
-}
-
 static bool ask(gbx_examining *e) {
     const gbx_order *order = e->order;
     e->answer->order = order->dispatch_count > 1 ? GBX_ORDER_NOT_ASKED : GBX_ORDER_SINGLE;
@@ -412,7 +411,7 @@ static bool ask(gbx_examining *e) {
     keep(e);
     if (!is_asked || order->dispatch_count == 1)
         return true;
-    ask_apart(e);
+    gbx_examine_apart(e);
     return e->answer->order == GBX_ORDER_ASKED || confirm_unstable(e);
 }
 

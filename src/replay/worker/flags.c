@@ -7,12 +7,14 @@
 #include "replay/worker/pattern.h"
 #include "replay/worker/worker.h"
 
-enum { MAX_FLAGS = 65536, MAX_DISPATCHES = 3 * GBX_CALL_MAX_BLOCKS };
+enum { MAX_FLAGS = 65536, MIN_CALLS = 6 * GBX_CALL_MAX_BLOCKS, CALL_BYTES = 64 << 10 };
+#define MAX_WORK_BYTES (UINT64_C(32) << 30)
 
 typedef struct asking {
     gbx_examining *e;
     uint32_t argument; /* whose elements may be flags */
     uint64_t count;
+    uint64_t calls; /* that are left for the argument: more would take too long */
 } asking;
 
 static bool may_hold_flags(const gbx_examining *e, uint32_t i) {
@@ -67,11 +69,20 @@ static uint32_t value_now(const asking *a, uint64_t element) {
     return value;
 }
 
-/* Another dispatch that sets the flag; GBX_NO_PARTY for none. */
-static uint32_t find_setter(const asking *a, uint32_t waiting, uint64_t element) {
-    for (uint32_t i = 0; i < a->e->order->dispatch_count && i < MAX_DISPATCHES; ++i) {
+static bool may_call(asking *a) {
+    if (a->calls == 0)
+        return false;
+    a->calls--;
+    return true;
+}
+
+/* Another dispatch that sets the flag; GBX_NO_PARTY for none, or if calls ran out. */
+static uint32_t find_setter(asking *a, uint32_t waiting, uint64_t element) {
+    for (uint32_t i = 0; i < a->e->order->dispatch_count; ++i) {
         if (i == waiting)
             continue;
+        if (!may_call(a))
+            break;
         prepare(a, element, element + 1);
         (void)returns(a, i); /* what it did before it waited counts, too */
         if (value_now(a, element) != 0)
@@ -80,13 +91,7 @@ static uint32_t find_setter(const asking *a, uint32_t waiting, uint64_t element)
     return GBX_NO_PARTY;
 }
 
-/* True if the dispatch waits for an element of the argument once all of it is cleared. */
-static bool ask(const asking *a, uint32_t dispatch) {
-    prepare(a, 0, a->count);
-    if (returns(a, dispatch))
-        return false;
-    uint64_t element = find_flag(a, dispatch);
-    uint32_t setter = find_setter(a, dispatch, element);
+static void report(const asking *a, uint32_t waiting, uint64_t element, uint32_t setter) {
     uint32_t value;
     memcpy(&value,
            gbx_payload_before(&a->e->worker->payloads, &a->e->arguments[a->argument]) + element * 4,
@@ -98,24 +103,57 @@ static bool ask(const asking *a, uint32_t dispatch) {
                                       .last = element,
                                       .elements = 1,
                                       .value = value,
-                                      .parties = {dispatch, setter}};
+                                      .parties = {waiting, setter}};
     gbx_examining_add(a->e, &finding);
+}
+
+/* One finding an argument: the dispatches of a task wait in the same way. False if calls ran out.
+ */
+static bool ask(asking *a) {
+    for (uint32_t i = 0; i < a->e->order->dispatch_count; ++i) {
+        if (!may_call(a) || !may_call(a))
+            return false;
+        gbx_examining_prepare(a->e, GBX_PATTERN_FIRST);
+        if (!returns(a, i))
+            continue;
+        prepare(a, 0, a->count);
+        if (returns(a, i))
+            continue;
+        uint64_t element = find_flag(a, i);
+        uint32_t setter = find_setter(a, i, element);
+        if (setter == GBX_NO_PARTY && a->calls == 0)
+            return false;
+        report(a, i, element, setter);
+        return true;
+    }
     return true;
 }
 
-/* One finding an argument: the dispatches of a task wait in the same way. */
+static uint64_t count_calls(const gbx_examining *e) {
+    uint64_t calls = MAX_WORK_BYTES / (e->picture.bytes + CALL_BYTES);
+    return calls > MIN_CALLS ? calls : MIN_CALLS;
+}
+
+bool gbx_may_wait_for_flags(const gbx_examining *e) {
+    for (uint32_t i = 0; i < e->order->argument_count; ++i)
+        if (may_hold_flags(e, i))
+            return true;
+    return false;
+}
+
 void gbx_examine_flags(gbx_examining *e) {
+    bool is_all_asked = true;
     if (e->order->skips & GBX_SKIP_FLAGS)
         return;
     for (uint32_t i = 0; i < e->order->argument_count; ++i) {
         if (!may_hold_flags(e, i))
             continue;
-        const asking a = {
-            .e = e, .argument = i, .count = (uint64_t)gbx_tensor_numel(&e->arguments[i].tensor)};
-        bool is_found = false;
-        for (uint32_t d = 0; d < e->order->dispatch_count && d < MAX_DISPATCHES && !is_found; ++d) {
-            gbx_examining_prepare(e, GBX_PATTERN_FIRST);
-            is_found = returns(&a, d) && ask(&a, d);
-        }
+        asking a = {.e = e,
+                    .argument = i,
+                    .count = (uint64_t)gbx_tensor_numel(&e->arguments[i].tensor),
+                    .calls = count_calls(e)};
+        is_all_asked &= ask(&a);
     }
+    if (is_all_asked)
+        e->answer->flags_are_unknown = 0;
 }

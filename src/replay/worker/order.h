@@ -110,7 +110,9 @@ typedef struct gbx_answer {
     uint32_t order; /* gbx_order_state */
     uint32_t finding_count;
     uint32_t findings_left_out;
-    uint32_t range_count; /* of stray bytes: the first of them, if it is GBX_STRAY_RANGES */
+    uint32_t notes_left_out;
+    uint32_t flags_are_unknown; /* not all waits that an earlier task may satisfy were asked */
+    uint32_t range_count;       /* of stray bytes: the first of them, if it is GBX_STRAY_RANGES */
     uint32_t gap_count;
     uint64_t unlisted; /* a bit an argument: not all its gaps are listed */
     /* From here on only as much is set as the fields above say. */

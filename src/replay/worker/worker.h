@@ -81,7 +81,7 @@ void gbx_screen(gbx_worker *worker, const gbx_batch *batch, uint32_t task);
 /* After the last task of a batch: tasks whose memory was written to become LOOK. */
 void gbx_screens_verify(gbx_worker *worker, const gbx_batch *batch);
 
-/* --- examine.c, blocks.c, flags.c: everything about one task --- */
+/* --- examine.c, apart.c, blocks.c, flags.c: everything about one task --- */
 
 /* Payloads by argument; NULL for none. */
 typedef struct gbx_examining {
@@ -110,15 +110,24 @@ static inline bool gbx_is_output(const gbx_order_argument *argument) {
 }
 
 void gbx_examining_prepare(gbx_examining *e, int pattern);
+/* Counts what has no place. Findings go before notes. */
 void gbx_examining_add(gbx_examining *e, const gbx_task_finding *finding);
 /* An undeclared read, where elements of an output differ between the patterns. */
 void gbx_examining_add_unstable(gbx_examining *e, uint32_t argument,
                                 const gbx_bits_comparison *bits);
 
-/* Calls dispatches one at a time, in both orders: races inside the task. */
+/* Asks what follows, of a task with several dispatches, and why a dispatch fails alone. */
+void gbx_examine_apart(gbx_examining *e);
+
+/* Calls dispatches one at a time, in both orders: races inside the task. Sets answer->order when
+ * done. */
 void gbx_examine_blocks(gbx_examining *e);
 
-/* Waits that only an earlier task's value satisfies. */
+/* Waits that only an earlier task's value satisfies. Clears answer->flags_are_unknown if all were
+ * asked. */
 void gbx_examine_flags(gbx_examining *e);
+
+/* Whether there is something to ask: an input or inout that may hold flags. */
+bool gbx_may_wait_for_flags(const gbx_examining *e);
 
 #endif
