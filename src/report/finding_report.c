@@ -169,6 +169,14 @@ static const char *say_stale_flag(const speaking *s) {
                            party(s, 0), argument(s, true), f->is.value);
 }
 
+/* "has not" */
+static const char *say_failing(const speaking *s) {
+    bool is_one = s->finding->is.parties[1] != GBX_NO_PARTY;
+    if (s->finding->is.value == GBX_FAILS_AFTER)
+        return is_one ? "has" : "have";
+    return is_one ? "has not" : "have not";
+}
+
 static const char *say(const speaking *s) {
     gbx_texts *t = s->texts;
     const gbx_replay_finding *f = s->finding;
@@ -190,6 +198,9 @@ static const char *say(const speaking *s) {
         return gbx_text_format(t, "has a race: %s and %s both write %s%s", party(s, 0), party(s, 1),
                                argument(s, true), more(s));
     case GBX_READ_RACE:
+        if (f->slot == GBX_NO_ARGUMENT)
+            return gbx_text_format(t, "has a race: %s fails if %s %s run before it", party(s, 0),
+                                   party(s, 1), say_failing(s));
         return gbx_text_format(t, "has a race: %s reads what %s write%s; %s%s %s on their order",
                                party(s, 0), party(s, 1),
                                f->is.parties[1] == GBX_NO_PARTY ? "" : "s", argument(s, true),
@@ -202,9 +213,9 @@ static const char *say(const speaking *s) {
                                        : argument(s, true));
     case GBX_COUNTER:
         return gbx_text_format(t,
-                               "adds to %s in several blocks, such as %s and %s: right if the "
+                               "adds to %s%s in several blocks, such as %s and %s: right if the "
                                "additions are atomic, which a replay cannot see",
-                               argument(s, true), party(s, 0), party(s, 1));
+                               argument(s, true), more(s), party(s, 0), party(s, 1));
     default:
         return say_stale_flag(s);
     }

@@ -33,9 +33,13 @@ struct gbx_replay_listing {
     int exit_code;
     uint64_t count;
     uint64_t verdicts[GBX_REPLAY_VERDICT_COUNT];
-    uint64_t orders[ORDER_COUNT]; /* of replayed tasks */
+    uint64_t orders[ORDER_COUNT]; /* of tasks of `asked` */
     uint64_t asked; /* tasks that completed in the run and now: all questions but the order */
+    uint64_t asked_in_part; /* likewise, of one dispatch each */
     uint64_t in_flight;
+    uint64_t flags_unknown;
+    uint64_t findings_left_out;
+    uint64_t notes_left_out;
     uint64_t accused;
     uint64_t stray_unknown;
     uint64_t first_accused; /* like the next two, valid if there are some */
@@ -145,9 +149,14 @@ static void count_result(gbx_replay_listing *l, const gbx_replay_result *result)
     bool is_replayed = result->verdict != GBX_REPLAY_REFUSED;
     l->verdicts[result->verdict]++;
     l->in_flight += is_replayed && !result->did_complete;
-    l->asked += is_replayed && result->did_complete && !result->fault;
+    bool is_asked = is_replayed && result->did_complete && !result->fault;
+    l->asked += is_asked && result->dispatch < 0;
+    l->asked_in_part += is_asked && result->dispatch >= 0;
     l->stray_unknown += result->stray_is_unknown;
-    if (is_replayed)
+    l->flags_unknown += result->flags_are_unknown;
+    l->findings_left_out += result->findings_left_out;
+    l->notes_left_out += result->notes_left_out;
+    if (is_asked && result->dispatch < 0)
         l->orders[result->order <= GBX_ORDER_NOT_ASKED ? result->order : GBX_ORDER_NOT_ASKED]++;
     if (is_accused && l->accused++ == 0)
         l->first_accused = result->task;
@@ -283,36 +292,58 @@ static const gbx_field kernel_fields[] = {
     GBX_FIELD(kernel_line, notes, COUNT, NULL, "NOTES ONLY", .hides_zero = true, .leaves = 2),
     GBX_FIELD(kernel_line, refused, COUNT, NULL, "NOT REPLAYED", .hides_zero = true, .leaves = 3)};
 
-/* What was asked of tasks and what was not, and why. */
 static void print_asked(const gbx_replay_listing *l) {
     gbx_sink *sink = l->r.sink;
     gbx_texts *t = &sink->texts;
-    uint64_t failed = l->verdicts[GBX_REPLAY_FAULT];
-    gbx_sink_print(sink,
-                   "asked: %s called in memory with a random pattern, again, and with another "
-                   "pattern",
-                   gbx_text_counted(t, l->asked, "task"));
-    if (l->orders[GBX_ORDER_ASKED] > 0)
-        gbx_sink_print(sink, "; %s block by block in both orders",
-                       gbx_text_count(t, l->orders[GBX_ORDER_ASKED]));
-    gbx_sink_print(sink, "\n");
+    if (l->asked > 0 || l->asked_in_part == 0) {
+        gbx_sink_print(sink,
+                       "asked: %s called in memory with a pattern, again, and with another pattern",
+                       gbx_text_counted(t, l->asked, "task"));
+        if (l->orders[GBX_ORDER_ASKED] > 0)
+            gbx_sink_print(sink, "; %s block by block in both orders",
+                           gbx_text_count(t, l->orders[GBX_ORDER_ASKED]));
+        gbx_sink_print(sink, "\n");
+    }
+    if (l->asked_in_part > 0)
+        gbx_sink_print(sink,
+                       "asked: one dispatch of %s called in memory with a pattern, and with "
+                       "another pattern\n",
+                       gbx_text_counted(t, l->asked_in_part, "task"));
+}
+
+/* "not asked: races in 3 tasks, because blocks wait for each other" */
+static void print_not_asked(const gbx_replay_listing *l) {
+    gbx_sink *sink = l->r.sink;
+    gbx_texts *t = &sink->texts;
+    uint64_t refused = l->verdicts[GBX_REPLAY_REFUSED], failed = l->verdicts[GBX_REPLAY_FAULT];
     const struct {
         uint64_t count;
+        const char *what;
         const char *why;
     } left_out[] = {
-        {l->verdicts[GBX_REPLAY_REFUSED],
-         "not replayed, because it is incomplete in the dump, or its kernel is not trusted"},
-        {l->in_flight, "in flight when the run ended; they were only called"},
-        {failed, "crashed or hung"},
-        {l->orders[GBX_ORDER_WAITS], "races, because blocks wait for each other"},
-        {l->orders[GBX_ORDER_SPINS], "races, because blocks wait without yielding"},
-        {l->orders[GBX_ORDER_TOO_LARGE],
-         "races, because there are too many blocks or too large outputs"},
-        {l->stray_unknown, "stray writes, because tensors are too large"}};
+        {refused, "",
+         gbx_text_verb(refused, "it is incomplete in the dump, or its kernel is not trusted",
+                       "they are incomplete in the dump, or their kernels are not trusted")},
+        {l->in_flight, "",
+         gbx_text_verb(l->in_flight, "it was in flight when the run ended; it was only called",
+                       "they were in flight when the run ended; they were only called")},
+        {failed, "", gbx_text_verb(failed, "it crashed or hung", "they crashed or hung")},
+        {l->orders[GBX_ORDER_WAITS], "races in ", "blocks wait for each other"},
+        {l->orders[GBX_ORDER_SPINS], "races in ", "blocks wait without yielding"},
+        {l->orders[GBX_ORDER_TOO_LARGE], "races in ",
+         "there are too many blocks or too large outputs"},
+        {l->orders[GBX_ORDER_FAILS] + l->orders[GBX_ORDER_NOT_ASKED], "races in ",
+         "a block called alone fails"},
+        {l->orders[GBX_ORDER_NO_MEMORY], "races in ", "memory or processes ran out"},
+        {l->flags_unknown, "whether flags of earlier tasks satisfy waits in ",
+         "a block called alone fails, hangs or takes too long"},
+        {l->stray_unknown, "stray writes in ", "tensors are too large"}};
     for (size_t i = 0; i < sizeof left_out / sizeof left_out[0]; ++i)
         if (left_out[i].count > 0)
-            gbx_sink_print(sink, "not asked: %s: %s\n",
+            gbx_sink_print(sink, "not asked: %s%s, because %s\n", left_out[i].what,
                            gbx_text_counted(t, left_out[i].count, "task"), left_out[i].why);
+    gbx_sink_count(sink, "not listed: ", l->findings_left_out, "more finding", "");
+    gbx_sink_count(sink, "not listed: ", l->notes_left_out, "more note", "");
 }
 
 static gbx_status print_list(const gbx_replay_listing *l) {
@@ -322,6 +353,7 @@ static gbx_status print_list(const gbx_replay_listing *l) {
     print_findings(l);
     GBX_TRY(gbx_rows_print(sink, GBX_ROWS(kernel_fields, l->kernels, l->kernel_count), 2));
     print_asked(l);
+    print_not_asked(l);
     if (is_short)
         GBX_TRY(gbx_replay_print_rows(&l->r, l->early, l->early_count));
     else

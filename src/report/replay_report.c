@@ -207,6 +207,9 @@ static const gbx_field effect_fields[] = {
     TASK_IF(of.stray_bytes, of.stray_address, HEX, "stray_address", NULL),
     TASK_IF(has_stray_argument, of.stray_argument, I64, "stray_argument", NULL),
     TASK(order, STRING, "order", NULL),
+    TASK(of.flags_are_unknown, BOOL, "flags_are_unknown", NULL),
+    TASK(of.findings_left_out, COUNT, "findings_left_out", NULL),
+    TASK(of.notes_left_out, COUNT, "notes_left_out", NULL),
     TASK_IF(is_replayed, of.did_complete, BOOL, "did_complete", NULL),
     TASK_IF(is_replayed, of.is_relocated, BOOL, "is_relocated", NULL),
     TASK_IF(is_replayed, of.has_core_ids, BOOL, "has_core_ids", NULL)};
@@ -215,7 +218,8 @@ static const gbx_field effect_fields[] = {
 static const char *const order_names[] = {
     [GBX_ORDER_SINGLE] = "one_dispatch", [GBX_ORDER_ASKED] = "asked",
     [GBX_ORDER_WAITS] = "they_wait",     [GBX_ORDER_SPINS] = "they_spin",
-    [GBX_ORDER_TOO_LARGE] = "too_large", [GBX_ORDER_NOT_ASKED] = "not_asked"};
+    [GBX_ORDER_TOO_LARGE] = "too_large", [GBX_ORDER_FAILS] = "one_fails",
+    [GBX_ORDER_NO_MEMORY] = "no_memory", [GBX_ORDER_NOT_ASKED] = "not_asked"};
 
 /* The line says which task it is. */
 static const char *refusal_reason(const gbx_replay_result *result) {
@@ -404,6 +408,10 @@ static const char *why_no_order(const gbx_replay_result *result) {
         return "a block alone does not return, and does not yield while it waits";
     case GBX_ORDER_TOO_LARGE:
         return "it has too many blocks or too large outputs";
+    case GBX_ORDER_FAILS:
+        return "a block called alone fails";
+    case GBX_ORDER_NO_MEMORY:
+        return "memory or processes ran out";
     case GBX_ORDER_NOT_ASKED:
         return result->dispatch < 0 && result->did_complete && !result->fault
                    ? "a block called alone fails"
@@ -411,6 +419,14 @@ static const char *why_no_order(const gbx_replay_result *result) {
     default:
         return NULL;
     }
+}
+
+static bool has_race(const gbx_replay_result *result) {
+    for (uint32_t i = 0; i < result->finding_count; ++i)
+        if (result->findings[i].is.kind == GBX_WRITE_RACE ||
+            result->findings[i].is.kind == GBX_READ_RACE)
+            return true;
+    return false;
 }
 
 /* One line for each finding, then each note; what was not asked; how long it took. */
@@ -425,9 +441,15 @@ static void print_notes(const gbx_replay_reporting *r, const gbx_replay_result *
                                          : gbx_sink_colour(sink, GBX_RED, "finding"),
                                gbx_text_finding(t, r->reader, result, &result->findings[i]));
     gbx_sink_count(sink, "not listed: ", result->findings_left_out, "more finding", "");
+    gbx_sink_count(sink, "not listed: ", result->notes_left_out, "more note", "");
     if (why_no_order(result))
-        gbx_sink_print(sink, "not asked: whether its blocks race, because %s\n",
+        gbx_sink_print(sink, "not asked: %s, because %s\n",
+                       has_race(result) ? "whether its blocks race in other ways"
+                                        : "whether its blocks race",
                        why_no_order(result));
+    if (result->flags_are_unknown)
+        gbx_sink_print(sink, "not asked: whether flags of earlier tasks satisfy its waits, because "
+                             "a block called alone fails, hangs or takes too long\n");
     print_times(sink, &result->times);
     if (result->stray_is_unknown)
         gbx_sink_print(sink, "not asked: writes outside its outputs, because its tensors are too "
