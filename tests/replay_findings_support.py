@@ -61,7 +61,7 @@ typedef struct argument {
 typedef struct task {
     gbx_task_kernels kernels;
     uint32_t count;
-    argument args[8];
+    argument args[GBX_MAX_TENSOR_ARGS];
 } task;
 enum { TASKS = %(count)d, TENSORS = %(tensors)d, RUN_TENSORS = %(run_tensors)d, IN_ORDER = %(in_order)d };
 static const task tasks[TASKS] = {%(tasks)s};
@@ -91,7 +91,7 @@ int submit(gbx_orchestration *o, const gbx_run_args *run) {
     for (uint32_t i = RUN_TENSORS; i < TENSORS; ++i)
         all[i] = temporary(i - RUN_TENSORS);
     for (uint32_t t = 0; t < TASKS; ++t) {
-        gbx_tensor views[8];
+        gbx_tensor views[GBX_MAX_TENSOR_ARGS];
         gbx_args args = gbx_args_begin();
         for (uint32_t i = 0; i < tasks[t].count; ++i) {
             const argument *a = &tasks[t].args[i];
@@ -130,7 +130,7 @@ int add(gbx_orchestration *o, const gbx_run_args *run) {
         all[i] = on_chip(o, &described, temporaries[i - RUN_TENSORS].bytes);
     }
     for (uint32_t t = 0; t < TASKS; ++t) {
-        gbx_tensor views[8];
+        gbx_tensor views[GBX_MAX_TENSOR_ARGS];
         gbx_args args = gbx_args_begin();
         for (uint32_t i = 0; i < tasks[t].count; ++i) {
             views[i] = view(&all[tasks[t].args[i].tensor], &tasks[t].args[i]);
@@ -156,8 +156,8 @@ int build(gbx_orchestration *o, const gbx_run_args *run) {
             gbx_copy_to_device(o, all[i].data, (const void *)(uintptr_t)described.data, bytes);
     }
     for (uint32_t t = 0; t < TASKS; ++t) {
-        uint64_t words[8];
-        gbx_tensor_info infos[8];
+        uint64_t words[GBX_MAX_TENSOR_ARGS];
+        gbx_tensor_info infos[GBX_MAX_TENSOR_ARGS];
         for (uint32_t i = 0; i < tasks[t].count; ++i) {
             gbx_tensor made = view(&all[tasks[t].args[i].tensor], &tasks[t].args[i]);
             infos[i] = (gbx_tensor_info){i, tasks[t].args[i].role, made};

@@ -269,7 +269,7 @@ const gbx_command gbx_command_replay = {
     .groups = {{NULL, options, 0}},
     .description =
         "Run tasks of a dump again, each alone: tensors where they were, inputs as they were before "
-        "dispatch, everything else a random pattern; and compare what it leaves with the dump, bit "
+        "dispatch, everything else a pattern; and compare what it leaves with the dump, bit "
         "for bit. A second call with the same pattern and a third with another show what a kernel "
         "reads, writes and leaves out without saying so; blocks are called one at a time, in both "
         "orders, to find races. " GBX_DUMP_IS

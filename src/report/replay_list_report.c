@@ -35,7 +35,6 @@ struct gbx_replay_listing {
     uint64_t verdicts[GBX_REPLAY_VERDICT_COUNT];
     uint64_t orders[ORDER_COUNT]; /* of tasks of `asked` */
     uint64_t asked; /* tasks that completed in the run and now: all questions but the order */
-    uint64_t asked_in_part; /* likewise, of one dispatch each */
     uint64_t in_flight;
     uint64_t flags_unknown;
     uint64_t findings_left_out;
@@ -149,14 +148,14 @@ static void count_result(gbx_replay_listing *l, const gbx_replay_result *result)
     bool is_replayed = result->verdict != GBX_REPLAY_REFUSED;
     l->verdicts[result->verdict]++;
     l->in_flight += is_replayed && !result->did_complete;
-    bool is_asked = is_replayed && result->did_complete && !result->fault;
-    l->asked += is_asked && result->dispatch < 0;
-    l->asked_in_part += is_asked && result->dispatch >= 0;
+    /* One dispatch is called twice only. */
+    bool is_asked = is_replayed && result->did_complete && !result->fault && result->dispatch < 0;
+    l->asked += is_asked;
     l->stray_unknown += result->stray_is_unknown;
     l->flags_unknown += result->flags_are_unknown;
     l->findings_left_out += result->findings_left_out;
     l->notes_left_out += result->notes_left_out;
-    if (is_asked && result->dispatch < 0)
+    if (is_asked)
         l->orders[result->order <= GBX_ORDER_NOT_ASKED ? result->order : GBX_ORDER_NOT_ASKED]++;
     if (is_accused && l->accused++ == 0)
         l->first_accused = result->task;
@@ -295,20 +294,13 @@ static const gbx_field kernel_fields[] = {
 static void print_asked(const gbx_replay_listing *l) {
     gbx_sink *sink = l->r.sink;
     gbx_texts *t = &sink->texts;
-    if (l->asked > 0 || l->asked_in_part == 0) {
-        gbx_sink_print(sink,
-                       "asked: %s called in memory with a pattern, again, and with another pattern",
-                       gbx_text_counted(t, l->asked, "task"));
-        if (l->orders[GBX_ORDER_ASKED] > 0)
-            gbx_sink_print(sink, "; %s block by block in both orders",
-                           gbx_text_count(t, l->orders[GBX_ORDER_ASKED]));
-        gbx_sink_print(sink, "\n");
-    }
-    if (l->asked_in_part > 0)
-        gbx_sink_print(sink,
-                       "asked: one dispatch of %s called in memory with a pattern, and with "
-                       "another pattern\n",
-                       gbx_text_counted(t, l->asked_in_part, "task"));
+    gbx_sink_print(sink,
+                   "asked: %s called in memory with a pattern, again, and with another pattern",
+                   gbx_text_counted(t, l->asked, "task"));
+    if (l->orders[GBX_ORDER_ASKED] > 0)
+        gbx_sink_print(sink, "; %s block by block in both orders",
+                       gbx_text_count(t, l->orders[GBX_ORDER_ASKED]));
+    gbx_sink_print(sink, "\n");
 }
 
 /* "not asked: races in 3 tasks, because blocks wait for each other" */

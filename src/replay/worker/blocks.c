@@ -32,7 +32,9 @@ typedef struct ordering {
     uint64_t bytes;                   /* of the payloads of all outputs */
     uint64_t offsets[GBX_CALL_SLOTS]; /* of each output in them */
     unsigned char *now;
+    unsigned char *start;    /* before the first dispatch */
     unsigned char *counters; /* 1 at the first byte of each counter */
+    unsigned char *stores;   /* beside a counter, of bytes of floats: how many store it, up to 2 */
     pass passes[2];          /* forward, backward */
     bool has_counter;
     uint32_t last[2]; /* with a counter: the last to change it, in each pass */
@@ -42,8 +44,10 @@ typedef struct ordering {
 
 static bool reserve(ordering *o) {
     o->now = malloc(o->bytes + 1);
+    o->start = malloc(o->bytes + 1);
     o->counters = calloc(1, o->bytes + 1);
-    bool is_there = o->now && o->counters;
+    o->stores = calloc(1, o->bytes + 1);
+    bool is_there = o->now && o->start && o->counters && o->stores;
     for (int i = 0; i < 2; ++i) {
         o->passes[i].left = malloc(o->bytes + 1);
         o->passes[i].writers = malloc((o->bytes + 1) * sizeof(uint32_t));
@@ -55,7 +59,9 @@ static bool reserve(ordering *o) {
 
 static void release(ordering *o) {
     free(o->now);
+    free(o->start);
     free(o->counters);
+    free(o->stores);
     for (int i = 0; i < 2; ++i) {
         free(o->passes[i].left);
         free(o->passes[i].writers);
@@ -296,15 +302,55 @@ static void report(const ordering *o, gbx_finding_of kind, uint32_t argument, co
     gbx_examining_add(o->e, &finding);
 }
 
+/* One dispatch changes a byte in each order, but not the same. */
+static bool is_by_one(const ordering *o, uint64_t byte) {
+    uint32_t writers[2];
+    for (int i = 0; i < 2; ++i)
+        if (o->passes[i].first_writer[byte] != o->passes[i].writers[byte])
+            return false;
+    return find_writers(o, byte, &writers[0], &writers[1]);
+}
+
 /* Whether a counter may decide who writes a byte: it ends the same in both orders, and one dispatch
  * writes it in each, such as the one that got a tile, or the last to arrive writes it at last. */
 static bool is_ordered(const ordering *o, uint64_t byte) {
     const pass *forward = &o->passes[0], *backward = &o->passes[1];
-    bool is_by_one = forward->first_writer[byte] == forward->writers[byte] &&
-                     backward->first_writer[byte] == backward->writers[byte];
     bool is_by_last = forward->writers[byte] == o->last[0] && backward->writers[byte] == o->last[1];
     return o->has_counter && forward->left[byte] == backward->left[byte] &&
-           (is_by_one || is_by_last);
+           ((is_by_one(o, byte) && o->stores[byte] < 2) || is_by_last);
+}
+
+/* Puts back what a dispatch has stored in a float that others may store, too. */
+static void undo_stores(const ordering *o, uint32_t argument) {
+    const gbx_tensor *tensor = &o->e->arguments[argument].tensor;
+    uint64_t first = o->offsets[argument], end = first + gbx_tensor_payload_bytes(tensor);
+    bool is_undone = false;
+    for (uint64_t byte = first; byte < end; ++byte) {
+        if (o->now[byte] == o->start[byte] || !is_by_one(o, byte))
+            continue;
+        o->stores[byte] = o->stores[byte] == 0 ? 1 : 2;
+        o->now[byte] = o->start[byte];
+        is_undone = true;
+    }
+    if (is_undone)
+        gbx_tensor_scatter(tensor, o->now + first, gbx_picture_buffer(&o->e->picture, argument));
+}
+
+/*
+ * Beside a counter: several that store the same value look like one, because only the first changes
+ * it. Forward once more, with such floats put back after each dispatch. Integers may be what
+ * dispatches wait for or index with, and stay. A dispatch that then waits ends this.
+ */
+static void count_stores(const ordering *o) {
+    gbx_examining_prepare(o->e, GBX_PATTERN_FIRST);
+    gather(o, o->start);
+    for (uint32_t i = 0; i < o->e->order->dispatch_count && call_one(o, i); ++i) {
+        gather(o, o->now);
+        for (uint32_t a = 0; a < o->e->order->argument_count; ++a)
+            if (gbx_is_output(&o->e->arguments[a]) &&
+                gbx_dtype_is_float(o->e->arguments[a].tensor.dtype))
+                undo_stores(o, a);
+    }
 }
 
 static void compare_output(const ordering *o, uint32_t argument, output_sightings *seen) {
@@ -385,6 +431,8 @@ static gbx_order_state compare_passes(const ordering *o) {
     static output_sightings seen[GBX_CALL_SLOTS]; /* too large for a stack */
     memset(seen, 0, sizeof seen);
     uint32_t count = o->e->order->argument_count;
+    if (o->has_counter)
+        count_stores(o);
     for (uint32_t i = 0; i < count; ++i) {
         if (!gbx_is_output(&o->e->arguments[i]))
             continue;
