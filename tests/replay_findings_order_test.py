@@ -139,9 +139,9 @@ def check_failing():
     for name, body, blocks, words in (
             ("needs", f"if (block == {last} && y[3] != 2 * x[3]) __builtin_trap();", [last, 3], "has not run before it"),
             ("needs_two", f"if (block == {last} && (y[3] != 2 * x[3] || y[5] != 2 * x[5])) __builtin_trap();", [last, 5], "has not run before it"),
-            ("exits", f"if (block == {last} && y[3] != 2 * x[3]) exit(0);", [last, 3], "has not run before it"),
+            ("exits", f"if (block == {last} && y[3] != 2 * x[3]) _exit(0);", [last, 3], "has not run before it"),
             ("bears_not", f"if (block == 2 && y[{last}] == 2 * x[{last}]) __builtin_trap();", [2, last], "has run before it")):
-        document = run.replay("spmd", "--kernel", write_kernel(name, args, body + own, head="#include <stdlib.h>"), code=1)
+        document = run.replay("spmd", "--kernel", write_kernel(name, args, body + own, head="#include <unistd.h>"), code=1)
         check(f"{name}: order", document["order"], "one_fails")
         found = run.found("spmd", "read_race", document=document, verdict="bit_exact", element=None, blocks=[(block, "aiv0") for block in blocks])
         if found:

@@ -207,9 +207,9 @@ static const gbx_field effect_fields[] = {
     TASK_IF(of.stray_bytes, of.stray_address, HEX, "stray_address", NULL),
     TASK_IF(has_stray_argument, of.stray_argument, I64, "stray_argument", NULL),
     TASK(order, STRING, "order", NULL),
-    TASK(of.flags_are_unknown, BOOL, "flags_are_unknown", NULL),
-    TASK(of.findings_left_out, COUNT, "findings_left_out", NULL),
-    TASK(of.notes_left_out, COUNT, "notes_left_out", NULL),
+    TASK_IF(has_returned, of.flags_are_unknown, BOOL, "flags_are_unknown", NULL),
+    TASK_IF(is_replayed, of.findings_left_out, COUNT, "findings_left_out", NULL),
+    TASK_IF(is_replayed, of.notes_left_out, COUNT, "notes_left_out", NULL),
     TASK_IF(is_replayed, of.did_complete, BOOL, "did_complete", NULL),
     TASK_IF(is_replayed, of.is_relocated, BOOL, "is_relocated", NULL),
     TASK_IF(is_replayed, of.has_core_ids, BOOL, "has_core_ids", NULL)};

@@ -35,6 +35,7 @@ typedef struct ordering {
     unsigned char *start;    /* before the first dispatch */
     unsigned char *counters; /* 1 at the first byte of each counter */
     unsigned char *stores;   /* beside a counter, of bytes of floats: how many store it, up to 2 */
+    unsigned char *seconds;  /* of each dispatch: 1 if it is `second` of a doubtful tally */
     pass passes[2];          /* forward, backward */
     bool has_counter;
     uint32_t last[2]; /* with a counter: the last to change it, in each pass */
@@ -47,7 +48,8 @@ static bool reserve(ordering *o) {
     o->start = malloc(o->bytes + 1);
     o->counters = calloc(1, o->bytes + 1);
     o->stores = calloc(1, o->bytes + 1);
-    bool is_there = o->now && o->start && o->counters && o->stores;
+    o->seconds = malloc(o->e->order->dispatch_count);
+    bool is_there = o->now && o->start && o->counters && o->stores && o->seconds;
     for (int i = 0; i < 2; ++i) {
         o->passes[i].left = malloc(o->bytes + 1);
         o->passes[i].writers = malloc((o->bytes + 1) * sizeof(uint32_t));
@@ -62,6 +64,7 @@ static void release(ordering *o) {
     free(o->start);
     free(o->counters);
     free(o->stores);
+    free(o->seconds);
     for (int i = 0; i < 2; ++i) {
         free(o->passes[i].left);
         free(o->passes[i].writers);
@@ -142,8 +145,6 @@ static bool is_integer(uint32_t dtype) {
     return dtype == GBX_INT32 || dtype == GBX_UINT32 || dtype == GBX_INT64 || dtype == GBX_UINT64;
 }
 
-/* --- counters --- */
-
 /* Two writers of a byte: in one pass, or a different one in each. */
 static bool find_writers(const ordering *o, uint64_t byte, uint32_t *out_one, uint32_t *out_other) {
     for (int i = 0; i < 2; ++i) {
@@ -166,6 +167,8 @@ static bool has_several_writers(const ordering *o, uint64_t at, uint64_t bytes) 
             return true;
     return false;
 }
+
+/* --- counters --- */
 
 static uint64_t value_at(const ordering *o, const gbx_tally *tally) {
     uint64_t value = 0; /* little-endian */
@@ -199,17 +202,18 @@ static bool is_doubtful(const gbx_tally *tally) {
 /* Calls first of all what would then store what is there. Afterwards, tallies of stores are no
  * counters. */
 static bool settle_doubts(const ordering *o, gbx_tally *tallies, uint64_t count) {
+    memset(o->seconds, 0, o->e->order->dispatch_count);
+    for (uint64_t k = 0; k < count; ++k)
+        if (is_doubtful(&tallies[k]))
+            o->seconds[tallies[k].second] = 1;
     for (uint32_t dispatch = 0; dispatch < o->e->order->dispatch_count; ++dispatch) {
-        uint64_t k = 0;
-        while (k < count && !(is_doubtful(&tallies[k]) && tallies[k].second == dispatch))
-            ++k;
-        if (k == count)
+        if (!o->seconds[dispatch])
             continue;
         gbx_examining_prepare(o->e, GBX_PATTERN_FIRST);
         if (!call_one(o, dispatch))
             return false;
         gather(o, o->now);
-        for (; k < count; ++k)
+        for (uint64_t k = 0; k < count; ++k)
             if (is_doubtful(&tallies[k]) && tallies[k].second == dispatch &&
                 value_at(o, &tallies[k]) == tallies[k].start)
                 tallies[k].who = 1;

@@ -7,7 +7,7 @@
 #include "replay/worker/pattern.h"
 #include "replay/worker/worker.h"
 
-enum { MAX_FLAGS = 65536, MIN_CALLS = 6 * GBX_CALL_MAX_BLOCKS, CALL_BYTES = 64 << 10 };
+enum { MAX_FLAGS = 65536, MIN_CALLS = 9 * GBX_CALL_MAX_BLOCKS, CALL_BYTES = 64 << 10 };
 #define MAX_WORK_BYTES (UINT64_C(32) << 30)
 
 typedef struct asking {
@@ -69,11 +69,11 @@ static uint32_t value_now(const asking *a, uint64_t element) {
     return value;
 }
 
-static bool may_call(asking *a) {
-    if (a->calls == 0)
-        return false;
-    a->calls--;
-    return true;
+/* False if no more calls are left; then none is. */
+static bool take_calls(asking *a, uint64_t count) {
+    bool is_enough = a->calls >= count;
+    a->calls = is_enough ? a->calls - count : 0;
+    return is_enough;
 }
 
 /* Another dispatch that sets the flag; GBX_NO_PARTY for none, or if calls ran out. */
@@ -81,8 +81,8 @@ static uint32_t find_setter(asking *a, uint32_t waiting, uint64_t element) {
     for (uint32_t i = 0; i < a->e->order->dispatch_count; ++i) {
         if (i == waiting)
             continue;
-        if (!may_call(a))
-            break;
+        if (!take_calls(a, 1))
+            return GBX_NO_PARTY;
         prepare(a, element, element + 1);
         (void)returns(a, i); /* what it did before it waited counts, too */
         if (value_now(a, element) != 0)
@@ -111,7 +111,7 @@ static void report(const asking *a, uint32_t waiting, uint64_t element, uint32_t
  */
 static bool ask(asking *a) {
     for (uint32_t i = 0; i < a->e->order->dispatch_count; ++i) {
-        if (!may_call(a) || !may_call(a))
+        if (!take_calls(a, 2))
             return false;
         gbx_examining_prepare(a->e, GBX_PATTERN_FIRST);
         if (!returns(a, i))
