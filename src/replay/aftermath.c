@@ -256,7 +256,7 @@ static gbx_status take_wait(aftermath *a, const gbx_replay_fault *fault) {
 static gbx_status find_reader_of(const aftermath *a, const gbx_tensor *tensor, uint64_t first,
                                  uint64_t end, uint32_t *ranges, gbx_replay_finding *finding) {
     uint64_t width = width_of(tensor);
-    for (uint64_t i = first; i < end && *ranges > 0 && !finding->has_owner; --*ranges) {
+    for (uint64_t i = first; i<end && * ranges> 0 && !finding->has_owner; --*ranges) {
         uint64_t from = address_of(tensor, i), to = from + width;
         for (++i; i < end && address_of(tensor, i) == to; ++i)
             to += width;
@@ -288,8 +288,7 @@ static gbx_status find_reader(const aftermath *a, uint32_t argument, gbx_replay_
             continue;
         for (uint64_t k = 0; k < gap->times && ranges > 0 && !finding->has_owner; ++k) {
             uint64_t first = gap->first + k * gap->step;
-            GBX_TRY(
-                find_reader_of(a, tensor, first, first + gap->count, &ranges, finding));
+            GBX_TRY(find_reader_of(a, tensor, first, first + gap->count, &ranges, finding));
         }
     }
     finding->is_followed = ranges > 0 && !(answer->unlisted >> argument & 1);

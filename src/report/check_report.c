@@ -106,7 +106,7 @@ static const gbx_field task_fields[] = {
 
 static task_row make_task(const reporting *r, const gbx_check_line *line) {
     return (task_row){*line, kernel_name(r, line), !line->stray_is_unknown,
-                      line->replayed < 0 ? NULL : gbx_replay_verdict_names[line->replayed]};
+                      line->replayed < 0 ? NULL : gbx_replay_verdict_name(line->replayed)};
 }
 
 #define OUTPUT(member, kind, key, ...)                                                             \

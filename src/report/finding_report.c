@@ -129,10 +129,10 @@ static const char *say_undeclared_read(const speaking *s) {
 static const char *say_unwritten(const speaking *s) {
     gbx_texts *t = s->texts;
     const gbx_replay_finding *f = s->finding;
-    const char *first = f->is.element != GBX_NO_ELEMENT && f->tensor.ndims > 0
-                            ? gbx_text_format(t, ", the first at %s",
-                                              gbx_text_index(t, &f->tensor, f->is.element))
-                            : "";
+    const char *first =
+        f->is.element != GBX_NO_ELEMENT && f->tensor.ndims > 0
+            ? gbx_text_format(t, ", the first at %s", gbx_text_index(t, &f->tensor, f->is.element))
+            : "";
     const char *what =
         gbx_text_format(t, "does not write %s of %s%s",
                         gbx_text_counted(t, f->is.elements, "element"), argument(s, false), first);

@@ -227,7 +227,7 @@ static void print_verdicts(const gbx_replay_listing *l) {
             continue;
         gbx_sink_print(sink, "%s%s %s", comma,
                        l->verdicts[v] == l->count ? "all" : gbx_text_count(t, l->verdicts[v]),
-                       gbx_replay_verdict_text(sink, v));
+                       gbx_replay_verdict_text(sink, v, l->verdicts[v]));
         comma = ", ";
     }
 }
@@ -367,7 +367,7 @@ static gbx_status put_rest(gbx_replay_listing *l, gbx_status status) {
     gbx_json_key(json, "verdicts");
     gbx_json_begin_object_inline(json);
     for (gbx_replay_verdict v = 0; v < GBX_REPLAY_VERDICT_COUNT; ++v)
-        gbx_json_put_u64(json, gbx_replay_verdict_names[v], l->verdicts[v]);
+        gbx_json_put_u64(json, gbx_replay_verdict_name(v), l->verdicts[v]);
     gbx_json_end_object(json);
     return gbx_sink_json_end(l->r.sink, status);
 }

@@ -7,18 +7,23 @@
 typedef struct words {
     const char *json;
     const char *text;
+    const char *of_many; /* after a number */
     const char *colour;
     int exit_code;
 } words;
 
 static const words words_of[GBX_REPLAY_VERDICT_COUNT] = {
-    [GBX_REPLAY_EXACT] = {"bit_exact", "bit exact", GBX_GREEN, GBX_EXIT_OK},
-    [GBX_REPLAY_PARTLY] = {"equal_where_written", "equal where written", GBX_YELLOW, GBX_EXIT_OK},
-    [GBX_REPLAY_DIFFERS] = {"differs", "differs", GBX_RED, GBX_EXIT_DIFFERS},
-    [GBX_REPLAY_NOTHING_WRITTEN] = {"nothing_written", "writes nothing", GBX_RED, GBX_EXIT_DIFFERS},
-    [GBX_REPLAY_NOT_COMPARED] = {"not_compared", "not compared", GBX_YELLOW, GBX_EXIT_DIFFERS},
-    [GBX_REPLAY_FAULT] = {"fault", "fault", GBX_RED, GBX_EXIT_DEVICE},
-    [GBX_REPLAY_REFUSED] = {"not_replayed", "not replayed", GBX_RED, GBX_EXIT_USAGE}};
+    [GBX_REPLAY_EXACT] = {"bit_exact", "bit exact", "bit exact", GBX_GREEN, GBX_EXIT_OK},
+    [GBX_REPLAY_PARTLY] = {"equal_where_written", "equal where written", "equal where written",
+                           GBX_YELLOW, GBX_EXIT_OK},
+    [GBX_REPLAY_DIFFERS] = {"differs", "differs", "differ", GBX_RED, GBX_EXIT_DIFFERS},
+    [GBX_REPLAY_NOTHING_WRITTEN] = {"nothing_written", "writes nothing", "write nothing", GBX_RED,
+                                    GBX_EXIT_DIFFERS},
+    [GBX_REPLAY_NOT_COMPARED] = {"not_compared", "not compared", "not compared", GBX_YELLOW,
+                                 GBX_EXIT_DIFFERS},
+    [GBX_REPLAY_FAULT] = {"fault", "fault", "crash or hang", GBX_RED, GBX_EXIT_DEVICE},
+    [GBX_REPLAY_REFUSED] = {"not_replayed", "not replayed", "not replayed", GBX_RED,
+                            GBX_EXIT_USAGE}};
 
 /* Of another kernel. */
 static const gbx_name judgements[GBX_SWAP_JUDGEMENT_COUNT] = {
@@ -29,9 +34,9 @@ static const gbx_name judgements[GBX_SWAP_JUDGEMENT_COUNT] = {
     [GBX_SWAP_WRONG] = {"wrong", "wrong", NULL},
     [GBX_SWAP_NOT_JUDGED] = {"not_judged", "not judged", NULL}};
 
-const char *const gbx_replay_verdict_names[GBX_REPLAY_VERDICT_COUNT] = {
-    "bit_exact", "equal_where_written", "differs", "nothing_written", "not_compared",
-    "fault",     "not_replayed"};
+const char *gbx_replay_verdict_name(gbx_replay_verdict verdict) {
+    return words_of[verdict].json;
+}
 
 int gbx_replay_exit_code(const gbx_replay_result *result) {
     bool is_bad = result->times.different > 0 || result->finding_count > result->note_count;
@@ -489,8 +494,9 @@ static gbx_status print_text(const gbx_replay_reporting *r, const gbx_replay_res
 
 /* --- text: several tasks --- */
 
-const char *gbx_replay_verdict_text(gbx_sink *sink, gbx_replay_verdict verdict) {
-    return word(sink, verdict, words_of[verdict].text);
+const char *gbx_replay_verdict_text(gbx_sink *sink, gbx_replay_verdict verdict, uint64_t count) {
+    const words *w = &words_of[verdict];
+    return word(sink, verdict, count == 1 ? w->text : w->of_many);
 }
 
 gbx_status gbx_replay_print_rows(const gbx_replay_reporting *r, const gbx_replay_result *results,

@@ -113,8 +113,8 @@ GBX_MUST_USE gbx_status gbx_replay_print_swap(const gbx_replay_reporting *r,
 void gbx_replay_put(const gbx_replay_reporting *r, const gbx_replay_result *result);
 
 /* For a list of tasks: its words, its note and its colour. */
-extern const char *const gbx_replay_verdict_names[GBX_REPLAY_VERDICT_COUNT]; /* in JSON */
-const char *gbx_replay_verdict_text(gbx_sink *sink, gbx_replay_verdict verdict);
+const char *gbx_replay_verdict_name(gbx_replay_verdict verdict); /* in JSON */
+const char *gbx_replay_verdict_text(gbx_sink *sink, gbx_replay_verdict verdict, uint64_t count);
 GBX_MUST_USE gbx_status gbx_replay_print_rows(const gbx_replay_reporting *r,
                                               const gbx_replay_result *results, uint64_t count);
 

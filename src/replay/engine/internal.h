@@ -196,9 +196,9 @@ struct gbx_replay_engine {
     uint32_t count;
     gbx_replay_queue alone;
     const gbx_replay_pending *large; /* the large task that is in memory; NULL for none */
-    gbx_replay_together spinning; /* their dispatches do not return alone, and do not yield */
-    gbx_replay_together hung;     /* references: they would hang again */
-    gbx_replay_layout layout; /* of the last gbx_replay_run, like the next */
+    gbx_replay_together spinning;    /* their dispatches do not return alone, and do not yield */
+    gbx_replay_together hung;        /* references: they would hang again */
+    gbx_replay_layout layout;        /* of the last gbx_replay_run, like the next */
     uint64_t kept[GBX_REPLAY_MAX_ARGUMENTS];
 };
 

@@ -38,7 +38,9 @@ typedef struct ordering {
     unsigned char *seconds;  /* of each dispatch: 1 if it is `second` of a doubtful tally */
     pass passes[2];          /* forward, backward */
     bool has_counter;
-    uint32_t last[2]; /* with a counter: the last to change it, in each pass */
+    bool is_core_asked;   /* whether... */
+    bool has_core_memory; /* dispatches on one core share memory of that core */
+    uint32_t last[2];     /* with a counter: the last to change it, in each pass */
 } ordering;
 
 /* --- memory --- */
@@ -319,7 +321,9 @@ static bool is_by_one(const ordering *o, uint64_t byte) {
  * writes it in each, such as the one that got a tile, or the last to arrive writes it at last. */
 static bool is_ordered(const ordering *o, uint64_t byte) {
     const pass *forward = &o->passes[0], *backward = &o->passes[1];
-    bool is_by_last = forward->writers[byte] == o->last[0] && backward->writers[byte] == o->last[1];
+    /* What it writes may be there already, by chance. */
+    bool is_by_last = (forward->writers[byte] == o->last[0] || forward->writers[byte] == NOBODY) &&
+                      (backward->writers[byte] == o->last[1] || backward->writers[byte] == NOBODY);
     return o->has_counter && forward->left[byte] == backward->left[byte] &&
            ((is_by_one(o, byte) && o->stores[byte] < 2) || is_by_last);
 }
@@ -357,7 +361,56 @@ static void count_stores(const ordering *o) {
     }
 }
 
-static void compare_output(const ordering *o, uint32_t argument, output_sightings *seen) {
+/* --- cores --- */
+
+/* Another core for a dispatch, as some other dispatch of its subtask has it; NULL for none. */
+static const gbx_call_dispatch *find_other_core(const ordering *o, uint32_t dispatch) {
+    const gbx_call_dispatch *all = o->e->worker->call.dispatches;
+    for (uint32_t i = 0; i < o->e->order->dispatch_count; ++i)
+        if (all[i].subtask == all[dispatch].subtask && all[i].core_id != all[dispatch].core_id)
+            return &all[i];
+    return NULL;
+}
+
+/* Whether a dispatch changes a byte, if it runs on the core of another; NULL: on its own. */
+static bool changes(const ordering *o, uint64_t byte, uint32_t dispatch,
+                    const gbx_call_dispatch *other) {
+    gbx_kernel_call *call = &o->e->worker->call;
+    const gbx_call_dispatch *before = call->dispatches;
+    size_t bytes = o->e->order->dispatch_count * sizeof *before;
+    gbx_call_dispatch *moved = malloc(bytes);
+    if (!moved)
+        return true;
+    memcpy(moved, before, bytes);
+    if (other)
+        moved[dispatch].core_id = other->core_id;
+    gbx_examining_prepare(o->e, GBX_PATTERN_FIRST);
+    gather(o, o->now);
+    unsigned char start = o->now[byte];
+    call->dispatches = moved;
+    bool returns = call_one(o, dispatch);
+    call->dispatches = before;
+    free(moved);
+    gather(o, o->now);
+    return !returns || o->now[byte] != start;
+}
+
+/* Whether two dispatches that change a byte share it as they share a core: they run one after the
+ * other, and on another core they do not touch it. Asked once: a kernel has such memory or not. */
+static bool is_of_core(ordering *o, uint64_t byte, uint32_t one, uint32_t other) {
+    const gbx_call_dispatch *all = o->e->worker->call.dispatches;
+    if (all[one].core_id != all[other].core_id)
+        return false;
+    if (o->is_core_asked)
+        return o->has_core_memory;
+    const gbx_call_dispatch *elsewhere = find_other_core(o, other);
+    o->is_core_asked = true;
+    o->has_core_memory =
+        elsewhere && changes(o, byte, other, NULL) && !changes(o, byte, other, elsewhere);
+    return o->has_core_memory;
+}
+
+static void compare_output(ordering *o, uint32_t argument, output_sightings *seen) {
     const gbx_tensor *tensor = &o->e->arguments[argument].tensor;
     uint64_t width = (gbx_dtype_bits(tensor->dtype) + 7) / 8;
     uint64_t first = o->offsets[argument];
@@ -373,7 +426,7 @@ static void compare_output(const ordering *o, uint32_t argument, output_sighting
                 see(&seen->reads, element, one == NOBODY ? other : one, NOBODY);
         } else if (o->counters[byte - (byte - first) % width]) {
             see(&seen->counters, element, one, other);
-        } else if (!is_ordered(o, byte)) {
+        } else if (!is_ordered(o, byte) && !is_of_core(o, byte, one, other)) {
             see(&seen->writes, element, one, other);
         }
     }
@@ -431,7 +484,7 @@ static void report_reads(const ordering *o, uint32_t argument, sightings *reads)
 }
 
 /* Counters of all arguments are known by now: they explain others. */
-static gbx_order_state compare_passes(const ordering *o) {
+static gbx_order_state compare_passes(ordering *o) {
     static output_sightings seen[GBX_CALL_SLOTS]; /* too large for a stack */
     memset(seen, 0, sizeof seen);
     uint32_t count = o->e->order->argument_count;

@@ -89,8 +89,8 @@ typedef enum gbx_answer_state {
 /* One output or inout, by argument. */
 typedef struct gbx_answer_output {
     gbx_bits_comparison bits;
-    gbx_comparison comparison; /* of GBX_ASK_WANT: got the dump, want the references */
-    uint64_t not_written;      /* of GBX_ASK_WANT */
+    gbx_comparison comparison;  /* of GBX_ASK_WANT: got the dump, want the references */
+    uint64_t not_written;       /* of GBX_ASK_WANT */
     gbx_task_finding unwritten; /* where bits.not_written > 0: all such elements */
 } gbx_answer_output;
 
@@ -101,8 +101,8 @@ typedef struct gbx_answer {
     uint64_t min_ns;
     uint64_t max_ns;
     uint64_t runs;
-    uint64_t different; /* runs with another result than the first */
-    uint64_t unchanged; /* a bit an argument: its bytes are the same as before the calls */
+    uint64_t different;   /* runs with another result than the first */
+    uint64_t unchanged;   /* a bit an argument: its bytes are the same as before the calls */
     uint64_t stray_bytes; /* also those before a crash, like the next two */
     uint64_t stray_address;
     uint64_t stray_end;

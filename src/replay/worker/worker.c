@@ -176,7 +176,8 @@ static void answer_one(gbx_worker *worker, const gbx_batch *batch, uint32_t task
     const gbx_order *order = gbx_batch_order(batch, task);
     gbx_answer *answer = gbx_batch_answer(batch, task);
     if (order->question == GBX_ASK_NOTHING || !has_payloads(worker, order, answer) ||
-        !gbx_worker_reserve(worker, order, answer) || !gbx_worker_load(worker, batch, order, answer))
+        !gbx_worker_reserve(worker, order, answer) ||
+        !gbx_worker_load(worker, batch, order, answer))
         return;
     switch (order->question) {
     case GBX_ASK_EXAMINE:
