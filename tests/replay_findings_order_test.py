@@ -183,7 +183,7 @@ def check_flags():
     own = " y[block] = x[block];"
     s.once("late", args, "if (block == 90) gbx_flag_wait(&flags[1], 1); if (block == 91) gbx_flag_set(&flags[1], 1);" + own, x,
            s.output("y_late", (MANY,)), counter(s, "f_late", (4,), "uint32", 1), blocks=MANY)
-    s.once("needs", args, "if (block == 1 && flags[3] == 0) __builtin_trap();" + own, x, s.output("y_needs", (MANY,)), counter(s, "f_needs", (4,), "uint32", 1),
+    s.once("needs", args, "if (block == 1 && flags[3] == 0) __builtin_trap(); gbx_flag_wait(&flags[3], 1);" + own, x, s.output("y_needs", (MANY,)), counter(s, "f_needs", (4,), "uint32", 1),
            blocks=MANY)
     s.once("none", args, own, x, s.output("y_none", (MANY,)), counter(s, "f_none", (4,), "uint32", 1), blocks=MANY)
     run = s.run()

@@ -20,7 +20,8 @@ typedef struct asking {
 static bool may_hold_flags(const gbx_examining *e, uint32_t i) {
     const gbx_order_argument *argument = &e->arguments[i];
     const unsigned char *before = gbx_payload_before(&e->worker->payloads, argument);
-    if (argument->kind != GBX_CALL_TENSOR || argument->role == GBX_ROLE_OUTPUT || !before ||
+    if (!e->worker->may_wait || argument->kind != GBX_CALL_TENSOR ||
+        argument->role == GBX_ROLE_OUTPUT || !before ||
         (argument->tensor.dtype != GBX_INT32 && argument->tensor.dtype != GBX_UINT32))
         return false;
     uint64_t count = (uint64_t)gbx_tensor_numel(&argument->tensor);

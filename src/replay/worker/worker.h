@@ -15,6 +15,7 @@ typedef struct gbx_screens gbx_screens;
 typedef struct gbx_loaded_object {
     char *path;
     void (*entry)(const uint64_t *args);
+    bool may_wait; /* for a flag: it calls sched_yield somewhere */
 } gbx_loaded_object;
 
 typedef struct gbx_worker {
@@ -24,6 +25,7 @@ typedef struct gbx_worker {
     gbx_payloads payloads;
     gbx_kernel_call call; /* of the task that is asked about */
     uint32_t used_slots;  /* of the call: those above are empty */
+    bool may_wait;        /* one of its kernels: see gbx_loaded_object */
     gbx_loaded_object objects[GBX_BATCH_OBJECTS];
     uint32_t object_count;
     unsigned char *scratch; /* holds the largest payload of the task */
