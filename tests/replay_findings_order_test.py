@@ -88,6 +88,14 @@ def make_right():
     add("signed", "inout int64_t c", "for (int i = 0; i < 8; ++i) " + ADD % ("&c[i]", "(block % 3 - 1) * (i - 3)") + ";",
         counter(s, "c_signed", (8,), "int64"), blocks=5)
     add("up_down_up", "inout int32_t c", ADD % ("&c[0]", "block == 1 ? -1 : 1") + ";", counter(s, "c_up"), blocks=3)
+    # One counter for each pair of blocks: the second of a pair adds up.
+    pairs = "t[block] = 2 * x[block]; if (%s == 1) { y[block / 2] = t[block / 2 * 2] + t[block / 2 * 2 + 1];%s }"
+    for name, reset in (("pairs", ""), ("pairs_reset", " c[block / 2] = 0;")):
+        add(name, "out t, out y, inout int32_t c", pairs % (ADD % ("&c[block / 2]", "1"), reset), s.output(f"t_{name}", (8,)), s.output(f"y_{name}", (4,)),
+            counter(s, f"c_{name}", (4,)), blocks=8)
+    # Whoever arrives last changes what all have left, where it is.
+    add("in_place", "out y, inout int32_t c", "for (int j = 0; j < 4; ++j) y[block * 4 + j] = x[block * 4 + j]; if (%s == 7) for (int j = 0; j < 32; ++j) y[j] *= 2;"
+        % (ADD % ("&c[0]", "1")), s.output("y_in_place", (32,)), counter(s, "c_in_place"), blocks=8)
     return s
 
 
@@ -95,7 +103,7 @@ def check_right():
     run = make_right().run()
     run.replay_all(code=0)
     x = run.values("tiles", 0, "before_dispatch")
-    for name in ("tiles", "tiles_then_reset", "by_ticket"):
+    for name in ("tiles", "tiles_then_reset", "by_ticket", "in_place"):
         check(f"right: {name} recorded", run.values(name, 1).tobytes(), (2 * x).tobytes())
     check("right: sum recorded", run.values("last_sums", 2).tobytes(), (x[0] + x[1] + x[2] + x[3]).astype(np.float32).tobytes())
     check("right: counters recorded", [run.values(name, slot).tolist() for name, slot in (("tiles", 2), ("items", 1), ("items", 2), ("up_down_up", 1))],
@@ -103,6 +111,31 @@ def check_right():
     for name in run.numbers:
         run.noted(name, "counter", blocks=ANY)
     run.compare_singles()
+
+
+def check_cores():
+    """Memory of a core is shared by the blocks that run there, one after the other; a slot by number is not."""
+    s = Scene("cores")
+    x = s.tensor("x", (32,))
+    slot = "int c = %s; for (int j = 0; j < 4; ++j) w[c * 4 + j] = x[block] + j; for (int j = 0; j < 4; ++j) y[block * 4 + j] = w[c * 4 + j];"
+    for name, index in (("by_core", "(int)gbx_local(args)->core_id"), ("by_number", "block % 8")):
+        s.once(name, "in x, out y, inout w", slot % index, x, s.output(f"y_{name}", (32, 4)),
+               s.tensor(f"w_{name}", (24, 4), role="inout", fill="constant", value=-1), blocks=32)
+    # Without a step its loop has no end: a replay that clears integers to look for flags must not hang in it.
+    steps = s.tensor("steps", (1,), "int32", fill="constant", value=4)
+    s.once("steps", "in x, in int32_t k, out y", "for (int i = block; i < n; i += k[0]) y[i] = 2 * x[i];", x, steps, s.output("y_steps", (32,)), blocks=4)
+    for options in ((), ("--dump-args",)):
+        run = s.run(*options, name=f"cores{len(options)}")
+        run.replay_all("--timeout", 5, code=1)
+        x_values = run.values("by_core", 0, "before_dispatch")
+        for name in ("by_core", "by_number"):
+            check(f"cores: {name} recorded", run.values(name, 1).shape, (32, 4))
+        check("cores: recorded", run.values("by_core", 1).tobytes(), (x_values[:, None] + np.arange(4, dtype=np.float32)).astype(np.float32).tobytes())
+        run.good("steps")
+        check("cores: flags were asked", run.documents["steps"]["flags_are_unknown"], False)
+        check("cores: races of memory of a core", {"write_race", "read_race"} & set(kinds(run.documents["by_core"])), set())
+        found = run.found("by_number", "write_race", others=["not_deterministic", "read_race"], arg=2, element=(0, 0), blocks=ANY)
+        check("cores: blocks", sorted(block["block_idx"] % 8 for block in found["blocks"]) if found else None, [0, 0])
 
 
 # --- the order of arguments, and chance ---
@@ -227,4 +260,4 @@ def check_left_out():
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts(check_stores, check_right, check_chance, check_failing, check_giving_up, check_flags, check_left_out))
+    sys.exit(run_parts(check_stores, check_right, check_cores, check_chance, check_failing, check_giving_up, check_flags, check_left_out))

@@ -108,6 +108,8 @@ static bool has_more_threads(void) {
 /* In a quiet round all dispatches yield, none returns, and memory stays the same. Only a kernel
  * that waits for the clock goes on after several of them. */
 static void look(void) {
+    if (atomic_load_explicit(&calls.trapped, memory_order_acquire) != 0)
+        return; /* memory is not there any more */
     int64_t now = gbx_clock_ns();
     if (calls.seen_ns != 0 && now - calls.seen_ns < ROUND_MS * GBX_NS_PER_MS)
         return;
