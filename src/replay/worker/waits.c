@@ -105,11 +105,25 @@ static bool has_more_threads(void) {
     return count_threads() > calls.first_threads + lanes - 1;
 }
 
+/* In the trap: notes where a dispatch waits, and does not return. The last one ends the process. */
+static void note_wait(bool has_address, uint64_t address) {
+    uint32_t expected = atomic_load_explicit(&calls.trapped, memory_order_acquire);
+    uint32_t dispatch = gbx_kernel_call_current();
+    if (expected == 0 || dispatch == GBX_CALL_NO_DISPATCH)
+        return;
+    uint32_t place = atomic_fetch_add(&calls.board->wait_count, 1);
+    if (place < GBX_CALL_WAITING)
+        calls.board->waits[place] =
+            (gbx_call_wait){.dispatch = dispatch, .has_address = has_address, .address = address};
+    if (place + 1 >= expected)
+        gbx_kernel_call_note(GBX_CALL_STUCK);
+    for (;;)
+        pause();
+}
+
 /* In a quiet round all dispatches yield, none returns, and memory stays the same. Only a kernel
  * that waits for the clock goes on after several of them. */
 static void look(void) {
-    if (atomic_load_explicit(&calls.trapped, memory_order_acquire) != 0)
-        return; /* memory is not there any more */
     int64_t now = gbx_clock_ns();
     if (calls.seen_ns != 0 && now - calls.seen_ns < ROUND_MS * GBX_NS_PER_MS)
         return;
@@ -123,19 +137,22 @@ static void look(void) {
     calls.seen_ns = now;
     calls.seen_memory = memory;
     calls.seen_running = running;
-    if (calls.quiet >= QUIET_ROUNDS && atomic_load(&calls.trapped) == 0 && !has_more_threads())
+    if (calls.quiet >= QUIET_ROUNDS && !has_more_threads())
         spring_trap(running);
 }
 
 int gbx_waits_yield(void) {
-    static _Thread_local uint32_t own_yields;
+    static _Thread_local uint32_t own_yields, trapped_yields;
     uint32_t dispatch = gbx_kernel_call_current();
     if (dispatch < calls.dispatch_count) {
         gbx_kernel_call_escape();
         atomic_store_explicit(&calls.yielded[dispatch],
                               atomic_load_explicit(&calls.round, memory_order_relaxed),
                               memory_order_relaxed);
-        if (++own_yields % LOOK_EVERY == 0 && !atomic_flag_test_and_set(&calls.is_looking)) {
+        if (atomic_load_explicit(&calls.trapped, memory_order_relaxed) != 0) {
+            if (++trapped_yields == LOOK_EVERY)
+                note_wait(false, 0); /* it reads no memory, or it would be in the trap */
+        } else if (++own_yields % LOOK_EVERY == 0 && !atomic_flag_test_and_set(&calls.is_looking)) {
             look();
             atomic_flag_clear(&calls.is_looking);
         }
@@ -143,19 +160,6 @@ int gbx_waits_yield(void) {
     return (int)syscall(SYS_sched_yield);
 }
 
-/* Notes where a dispatch waits; the last one ends the process. If one does not arrive, because its
- * flag is no global memory, the time limit ends it. */
 void gbx_waits_on_fault(uint64_t address) {
-    uint32_t expected = atomic_load_explicit(&calls.trapped, memory_order_acquire);
-    uint32_t dispatch = gbx_kernel_call_current();
-    if (expected == 0 || dispatch == GBX_CALL_NO_DISPATCH)
-        return;
-    uint32_t place = atomic_fetch_add(&calls.board->wait_count, 1);
-    if (place < GBX_CALL_WAITING)
-        calls.board->waits[place] =
-            (gbx_call_wait){.dispatch = dispatch, .has_address = 1, .address = address};
-    if (place + 1 >= expected)
-        gbx_kernel_call_note(GBX_CALL_STUCK);
-    for (;;)
-        pause();
+    note_wait(true, address);
 }
