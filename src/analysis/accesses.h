@@ -42,8 +42,8 @@ typedef struct gbx_tensor_access {
  * by nobody, if gbx_reader_result_count says that there are none, or if they lay in too many pieces
  * to be listed.
  *
- * Everything is borrowed; the reader must be open with GBX_INDEX_ARGUMENTS. One thread at a time
- * uses an index, its entries and the reader.
+ * Everything is borrowed; the reader must be open with GBX_INDEX_ARGUMENTS, for all tasks. One
+ * thread at a time uses an index, its entries and the reader.
  */
 GBX_MUST_USE gbx_status gbx_accesses_create(gbx_entries *entries, gbx_accesses **out_accesses);
 void gbx_accesses_destroy(gbx_accesses *accesses); /* takes NULL */

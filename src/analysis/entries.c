@@ -319,7 +319,7 @@ bool gbx_run_has_all_metadata(const gbx_run_info *run) {
 bool gbx_dump_has_whole_tasks(gbx_reader *reader) {
     const gbx_run_info *run = gbx_reader_run(reader);
     if (!run->dump_level || !gbx_reader_is_complete(reader) || has_skipped_arguments(reader) ||
-        gbx_reader_get_totals(reader)->dropped > 0)
+        gbx_reader_dropped(reader) > 0)
         return false;
     if (gbx_run_has_all_metadata(run))
         return true;

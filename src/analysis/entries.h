@@ -20,7 +20,7 @@ typedef struct gbx_entries gbx_entries;
 
 /* Its pointers are valid until the next call with the same gbx_entries or its reader. */
 typedef struct gbx_entry {
-    uint64_t index;
+    uint64_t index;                  /* among those that the reader was opened for */
     const gbx_record *head;          /* of `tensor` or `scalar` */
     const gbx_record_tensor *tensor; /* NULL for a scalar */
     const gbx_record_scalar *scalar; /* NULL for a tensor */

@@ -239,11 +239,20 @@ static gbx_status replay_all(const command_line *line, gbx_replay_session *s,
 
 /* --- the command --- */
 
+/* For one task, only its records are read. To find an id, those of all tasks are needed. */
+static gbx_status open_dump(const command_line *line, gbx_opened_dump *out_dump) {
+    const unsigned indexed = GBX_INDEX_DISPATCHES | GBX_INDEX_GRAPH;
+    return line->is_list || line->is_id
+               ? gbx_opened_dump_open(line->dump, indexed, out_dump)
+               : gbx_opened_dump_open_tasks(line->dump, indexed, line->first, line->first,
+                                            out_dump);
+}
+
 static gbx_status run(void *context, gbx_invocation *invocation) {
     const command_line *line = context;
     gbx_opened_dump dump;
     gbx_replay_session session;
-    GBX_TRY(gbx_opened_dump_open(line->dump, GBX_INDEX_DISPATCHES | GBX_INDEX_GRAPH, &dump));
+    GBX_TRY(open_dump(line, &dump));
     const gbx_replay_session_config config = {.entries = dump.entries,
                                               .directory = dump.directory,
                                               .kernels = line->kernels,

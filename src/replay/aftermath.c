@@ -1,5 +1,6 @@
 /* What findings mean for other tasks: whose memory a stray write hit, and who reads elements that
  * were never written. */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,9 +23,39 @@ typedef struct aftermath {
     uint64_t capacity;
 } aftermath;
 
-static gbx_status need_accesses(const aftermath *a) {
-    return *a->job->accesses ? NULL : gbx_accesses_create(a->job->entries, a->job->accesses);
+/* --- the memory of all tasks --- */
+
+static gbx_status read_all_tasks(gbx_replay_memory *memory) {
+    if (memory->all)
+        return NULL;
+    GBX_TRY(gbx_reader_open(memory->directory, GBX_INDEX_ARGUMENTS, &memory->reader));
+    const gbx_reader_extent *extent = gbx_reader_get_extent(memory->reader);
+    if (extent->stop != GBX_STOP_END)
+        return gbx_fail(GBX_BAD_FORMAT,
+                        "reading %s: at offset %" PRIu64 " of %" PRIu64 ", %s; run glassbox verify",
+                        gbx_reader_get_origin(memory->reader)->records_path, extent->stop_offset,
+                        extent->file_bytes, extent->stop_text);
+    return gbx_entries_create(memory->reader, &memory->all);
 }
+
+static gbx_status need_accesses(const aftermath *a) {
+    gbx_replay_memory *memory = a->job->memory;
+    if (memory->accesses)
+        return NULL;
+    if (gbx_reader_has_all_tasks(gbx_entries_reader(memory->entries)))
+        return gbx_accesses_create(memory->entries, &memory->accesses);
+    GBX_TRY(read_all_tasks(memory));
+    return gbx_accesses_create(memory->all, &memory->accesses);
+}
+
+void gbx_replay_memory_free(gbx_replay_memory *memory) {
+    gbx_accesses_destroy(memory->accesses);
+    gbx_entries_destroy(memory->all);
+    gbx_reader_close(memory->reader);
+    *memory = (gbx_replay_memory){0};
+}
+
+/* --- findings --- */
 
 static gbx_status add(aftermath *a, const gbx_replay_finding *finding) {
     gbx_replay_result *result = a->result;
@@ -182,8 +213,8 @@ static gbx_status locate(const aftermath *a, gbx_replay_finding *finding) {
         return NULL;
     }
     GBX_TRY(need_accesses(a));
-    return gbx_accesses_owner(*a->job->accesses, task->task, finding->is.address, &finding->owner,
-                              &finding->has_owner);
+    return gbx_accesses_owner(a->job->memory->accesses, task->task, finding->is.address,
+                              &finding->owner, &finding->has_owner);
 }
 
 /* --- faults --- */
@@ -256,11 +287,11 @@ static gbx_status take_wait(aftermath *a, const gbx_replay_fault *fault) {
 static gbx_status find_reader_of(const aftermath *a, const gbx_tensor *tensor, uint64_t first,
                                  uint64_t end, uint32_t *ranges, gbx_replay_finding *finding) {
     uint64_t width = width_of(tensor);
-    for (uint64_t i = first; i<end && * ranges> 0 && !finding->has_owner; --*ranges) {
+    for (uint64_t i = first; *ranges > 0 && !finding->has_owner && i < end; --*ranges) {
         uint64_t from = address_of(tensor, i), to = from + width;
         for (++i; i < end && address_of(tensor, i) == to; ++i)
             to += width;
-        GBX_TRY(gbx_accesses_next_read(*a->job->accesses, a->job->request.task->task, from,
+        GBX_TRY(gbx_accesses_next_read(a->job->memory->accesses, a->job->request.task->task, from,
                                        to - from, &finding->owner, &finding->has_owner));
     }
     return NULL;

@@ -117,10 +117,24 @@ typedef struct gbx_replay_payloads {
     unsigned char *kept[GBX_KEPT_COUNT][GBX_REPLAY_MAX_ARGUMENTS];
 } gbx_replay_payloads;
 
+/*
+ * Which tasks use which memory: made when a finding needs it. If `entries` are those of some tasks
+ * only, the dump is then read in full. The first two are borrowed; the rest is zero before.
+ */
+typedef struct gbx_replay_memory {
+    gbx_entries *entries;
+    const char *directory; /* of the dump */
+    gbx_reader *reader;    /* of all tasks, if it had to be opened */
+    gbx_entries *all;      /* of that reader */
+    gbx_accesses *accesses;
+} gbx_replay_memory;
+
+void gbx_replay_memory_free(gbx_replay_memory *memory);
+
 typedef struct gbx_replay_job {
     gbx_replay_engine *engine;
     gbx_entries *entries;
-    gbx_accesses **accesses; /* made when a finding needs them */
+    gbx_replay_memory *memory;
     gbx_replay_request request;
     const char *run_end; /* how the recorded run ended; "" if well */
 } gbx_replay_job;

@@ -31,7 +31,10 @@ gbx_status gbx_replay_read_kept(const char *directory, gbx_kept_run **out_kept) 
 gbx_status gbx_replay_session_open(const gbx_replay_session_config *config,
                                    gbx_replay_session *out_session) {
     gbx_replay_session *s = out_session;
-    *s = (gbx_replay_session){.config = *config, .reader = gbx_entries_reader(config->entries)};
+    *s = (gbx_replay_session){
+        .config = *config,
+        .reader = gbx_entries_reader(config->entries),
+        .memory = {.entries = config->entries, .directory = config->directory}};
     s->run_end = gbx_reader_has_ended_well(s->reader) ? "" : gbx_reader_end_text(s->reader);
     GBX_TRY(gbx_replay_read_kept(config->directory, &s->kept));
     GBX_TRY(gbx_replay_kernels_create(config->directory, s->kept, config->is_trusted,
@@ -47,7 +50,7 @@ gbx_status gbx_replay_session_open(const gbx_replay_session_config *config,
 
 void gbx_replay_session_close(gbx_replay_session *session) {
     gbx_replay_engine_close(session->engine);
-    gbx_accesses_destroy(session->accesses);
+    gbx_replay_memory_free(&session->memory);
     gbx_replay_kernels_destroy(session->kernels);
     gbx_kept_run_free(session->kept);
     *session = (gbx_replay_session){0};
@@ -103,7 +106,7 @@ gbx_status gbx_replay_session_job(gbx_replay_session *session, const gbx_replay_
     *out_job = (gbx_replay_job){
         .engine = session->engine,
         .entries = config->entries,
-        .accesses = &session->accesses,
+        .memory = &session->memory,
         .request = {.task = task, .dispatch = config->dispatch, .runs = config->runs},
         .run_end = session->run_end};
     GBX_TRY(gbx_replay_session_check_dispatch(session, task));

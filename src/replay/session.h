@@ -7,7 +7,8 @@
 
 /* All pointers are borrowed. */
 typedef struct gbx_replay_session_config {
-    gbx_entries *entries; /* of a reader with ARGUMENTS | DISPATCHES | GRAPH */
+    gbx_entries *entries; /* of a reader with ARGUMENTS | DISPATCHES | GRAPH, which may have only
+                             the tasks that are called */
     const char *directory;
     gbx_replay_kernel_files kernels; /* replace those of the run */
     bool is_trusted;                 /* code that came with the dump may run */
@@ -23,8 +24,8 @@ typedef struct gbx_replay_session {
     gbx_kept_run *kept; /* NULL: the dump has no run.json */
     gbx_replay_kernels *kernels;
     gbx_replay_engine *engine;
-    gbx_accesses *accesses; /* NULL until a finding needs them */
-    const char *run_end;    /* how the recorded run ended; "" if well */
+    gbx_replay_memory memory;
+    const char *run_end; /* how the recorded run ended; "" if well */
 } gbx_replay_session;
 
 /* The caller closes the session, even after a failure. */

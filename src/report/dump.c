@@ -40,17 +40,21 @@ static gbx_status check_extent(const gbx_opened_dump *dump) {
                     extent->file_bytes, extent->stop_text, advice);
 }
 
-static gbx_status open_all(const char *given, unsigned indexed, gbx_opened_dump *dump) {
+static void warn_of_newer(const gbx_opened_dump *dump) {
     gbx_texts texts = {0};
+    uint64_t newer = gbx_reader_get_extent(dump->reader)->newer_count;
+    if (newer > 0)
+        fprintf(stderr, "glassbox: %s: skipped %s of types newer than this version\n",
+                gbx_text_shown(&texts, dump->directory), gbx_text_counted(&texts, newer, "record"));
+}
+
+static gbx_status open_all(const char *given, unsigned indexed, gbx_opened_dump *dump) {
     GBX_TRY(gbx_dump_path_find(given, &dump->directory));
     GBX_TRY(gbx_reader_open(dump->directory, GBX_INDEX_ARGUMENTS | indexed, &dump->reader));
     GBX_TRY(check_extent(dump));
     GBX_TRY(gbx_reader_open_payload(dump->reader));
     GBX_TRY(gbx_entries_create(dump->reader, &dump->entries));
-    uint64_t newer = gbx_reader_get_extent(dump->reader)->newer_count;
-    if (newer > 0)
-        fprintf(stderr, "glassbox: %s: skipped %s of types newer than this version\n",
-                gbx_text_shown(&texts, dump->directory), gbx_text_counted(&texts, newer, "record"));
+    warn_of_newer(dump);
     return NULL;
 }
 
@@ -60,6 +64,33 @@ gbx_status gbx_opened_dump_open(const char *given, unsigned indexed, gbx_opened_
     if (status)
         gbx_opened_dump_close(out_dump);
     return status;
+}
+
+/* *out_is_good is false for a journal with a broken block. */
+static gbx_status open_tasks(const char *given, unsigned indexed, uint64_t first, uint64_t last,
+                             gbx_opened_dump *dump, bool *out_is_good) {
+    GBX_TRY(gbx_dump_path_find(given, &dump->directory));
+    GBX_TRY(gbx_reader_open_tasks(dump->directory, GBX_INDEX_ARGUMENTS | indexed, first, last,
+                                  &dump->reader));
+    *out_is_good = gbx_reader_get_extent(dump->reader)->stop == GBX_STOP_END;
+    if (!*out_is_good)
+        return NULL;
+    GBX_TRY(gbx_reader_open_payload(dump->reader));
+    return gbx_entries_create(dump->reader, &dump->entries);
+}
+
+gbx_status gbx_opened_dump_open_tasks(const char *given, unsigned indexed, uint64_t first,
+                                      uint64_t last, gbx_opened_dump *out_dump) {
+    *out_dump = (gbx_opened_dump){0};
+    bool is_good = false;
+    gbx_status status = open_tasks(given, indexed, first, last, out_dump, &is_good);
+    if (status || !is_good) {
+        gbx_status_free(status);
+        gbx_opened_dump_close(out_dump);
+        return gbx_opened_dump_open(given, indexed, out_dump);
+    }
+    warn_of_newer(out_dump);
+    return NULL;
 }
 
 void gbx_opened_dump_close(gbx_opened_dump *dump) {

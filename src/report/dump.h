@@ -23,6 +23,12 @@ typedef struct gbx_opened_dump {
  */
 GBX_MUST_USE gbx_status gbx_opened_dump_open(const char *given, unsigned indexed,
                                              gbx_opened_dump *out_dump);
+
+/* The same with only the records of some tasks, as gbx_reader_open_tasks does it. If that fails,
+ * all are read: the failure is then the same as above, with the numbers of all entries. */
+GBX_MUST_USE gbx_status gbx_opened_dump_open_tasks(const char *given, unsigned indexed,
+                                                   uint64_t first, uint64_t last,
+                                                   gbx_opened_dump *out_dump);
 void gbx_opened_dump_close(gbx_opened_dump *dump);
 
 /* One line: scene and case, platform, runtime, level, totals, and what was lost or skipped. */

@@ -14,6 +14,7 @@
 
 #include "base/checked.h"
 #include "base/memory.h"
+#include "store/journal/block_range.h"
 #include "store/journal/journal_file.h"
 #include "store/journal/record_index.h"
 
@@ -26,6 +27,8 @@ struct gbx_reader {
     gbx_import_totals import_totals;
     gbx_payload_file payload;
     unsigned indexed;
+    bool has_all_tasks;
+    gbx_task_range wanted; /* tasks, if it does not have all */
     gbx_reader_extent extent;
     gbx_reader_totals totals;
     bool has_run;
@@ -35,6 +38,7 @@ struct gbx_reader {
     gbx_record_sums sums;       /* the same with `state` */
     gbx_record_index index;
     gbx_record_index lists[GBX_LIST_COUNT];
+    gbx_journal_source source;
     gbx_journal_block block; /* the one that gbx_reader_next is in */
     uint64_t block_next;     /* offset of the block after it */
     uint32_t block_sequence; /* of that one */
@@ -161,12 +165,21 @@ static gbx_status take_end(gbx_reader *reader, const gbx_record_end *record) {
     return NULL;
 }
 
+static bool is_wanted(const gbx_reader *reader, const gbx_record *record) {
+    return reader->has_all_tasks || !(GBX_TYPE_BIT(record->type) & GBX_TASK_TYPES) ||
+           (record->task >= reader->wanted.first && record->task <= reader->wanted.last);
+}
+
 static gbx_status take_record(gbx_reader *reader, const gbx_record *record, uint64_t offset) {
     if (!gbx_record_is_known(record->type)) {
         reader->extent.newer_count++;
         return NULL;
     }
+    if (record->type == GBX_RECORD_RANGE)
+        return NULL;
     reader->extent.record_count++;
+    if (!is_wanted(reader, record))
+        return NULL;
     gbx_reader_totals_count(&reader->totals, record);
     if (is_indexed(reader->indexed, record->type)) {
         gbx_record_index_add(&reader->index, gbx_record_key(record), offset);
@@ -195,7 +208,7 @@ static const gbx_record *record_at(const gbx_journal_block *block, uint64_t word
 
 static gbx_status take_block(gbx_reader *reader) {
     const gbx_journal_block *block = &reader->block;
-    GBX_TRY(gbx_record_index_reserve(&reader->index, block->record_count));
+    GBX_TRY(gbx_record_index_reserve(&reader->index, block->header.record_count));
     for (uint64_t word = 0; word < block->record_bytes / 8;) {
         const gbx_record *record = record_at(block, word);
         uint64_t offset = block->offset + sizeof(gbx_block_header) + word * 8;
@@ -232,18 +245,39 @@ static bool check_order(const gbx_reader *reader, gbx_block_problem *problem) {
 
 /* --- opening --- */
 
-/* Loads the next block. *out_is_whole is false at the end or when something is wrong. */
-static gbx_status load_next(gbx_reader *reader, uint64_t end, bool *out_is_whole,
-                            gbx_block_problem *out_problem) {
-    GBX_TRY(gbx_journal_read_block(reader->fd, reader->path, reader->block_next, end,
-                                   reader->block_sequence, &reader->block, out_is_whole,
-                                   out_problem));
-    if (!*out_is_whole)
-        return NULL;
-    reader->block_next += sizeof(gbx_block_header) + reader->block.record_bytes;
-    reader->block_sequence++;
+/* Loads the head of the next block. *out_is_good is false at the end or when something is wrong. */
+static gbx_status load_head(gbx_reader *reader, bool *out_is_good, gbx_block_problem *out_problem) {
     reader->word = 0;
-    return NULL;
+    return gbx_journal_read_head(&reader->source, reader->block_next, reader->block_sequence,
+                                 &reader->block, out_is_good, out_problem);
+}
+
+static void pass_block(gbx_reader *reader) {
+    reader->block_next += sizeof(gbx_block_header) + reader->block.header.record_bytes;
+    reader->block_sequence++;
+}
+
+/* Whether the block that begins here can be passed over: nothing in it is of interest, and it
+ * cannot be out of order. */
+static bool can_skip(const gbx_reader *reader) {
+    uint64_t ignored = GBX_TYPE_BIT(GBX_RECORD_RANGE);
+    if (!(reader->indexed & GBX_INDEX_SAMPLES))
+        ignored |= GBX_TYPE_BIT(GBX_RECORD_SAMPLE);
+    return !reader->has_all_tasks && reader->block.has_range && reader->has_run && !reader->end &&
+           !gbx_block_range_may_hold(&reader->block.range, reader->wanted, ignored);
+}
+
+/* Takes in the block whose head was loaded. *out_is_whole is false when something is wrong. */
+static gbx_status take_in(gbx_reader *reader, bool *out_is_whole, gbx_block_problem *out_problem) {
+    *out_is_whole = true;
+    if (can_skip(reader)) {
+        reader->extent.record_count += reader->block.header.record_count - 1; /* without RANGE */
+        reader->extent.skipped_blocks++;
+        return NULL;
+    }
+    GBX_TRY(gbx_journal_read_records(&reader->source, &reader->block, out_is_whole, out_problem));
+    *out_is_whole = *out_is_whole && check_order(reader, out_problem);
+    return *out_is_whole ? take_block(reader) : NULL;
 }
 
 static gbx_status scan(gbx_reader *reader) {
@@ -251,13 +285,15 @@ static gbx_status scan(gbx_reader *reader) {
     gbx_block_problem problem = {0};
     gbx_reader_rewind(reader);
     for (;;) {
-        bool is_whole = false;
+        bool is_good = false;
         extent->good_bytes = reader->block_next;
-        GBX_TRY(load_next(reader, extent->file_bytes, &is_whole, &problem));
-        if (!is_whole || !check_order(reader, &problem))
+        GBX_TRY(load_head(reader, &is_good, &problem));
+        if (is_good)
+            GBX_TRY(take_in(reader, &is_good, &problem));
+        if (!is_good)
             break;
-        GBX_TRY(take_block(reader));
         extent->block_count++;
+        pass_block(reader);
     }
     if (problem.stop == GBX_STOP_NEWER)
         return gbx_fail(GBX_UNSUPPORTED,
@@ -326,6 +362,9 @@ static gbx_status open_records(gbx_reader *reader, const char *directory) {
     if (!is_there)
         GBX_TRY(open_manifest(reader, directory));
     uint64_t room = reader->extent.file_bytes;
+    reader->source.fd = reader->fd;
+    reader->source.path = reader->path;
+    reader->source.end = room;
     reader->block.records = malloc(room < GBX_BLOCK_MAX_BYTES ? room : GBX_BLOCK_MAX_BYTES);
     if (!reader->block.records)
         return gbx_fail_memory("reading %s", reader->path);
@@ -335,6 +374,7 @@ static gbx_status open_records(gbx_reader *reader, const char *directory) {
                         reader->path, reader->extent.stop_offset,
                         reader->extent.stop == GBX_STOP_END ? "the file ends"
                                                             : reader->extent.stop_text);
+    reader->source.end = reader->extent.good_bytes;
     GBX_TRY(gbx_journal_pages_create(&reader->pages, reader->fd, reader->path,
                                      reader->extent.good_bytes));
     gbx_record_index_sort(&reader->index);
@@ -344,13 +384,17 @@ static gbx_status open_records(gbx_reader *reader, const char *directory) {
     return NULL;
 }
 
-gbx_status gbx_reader_open(const char *directory, unsigned indexed, gbx_reader **out_reader) {
+static gbx_status open_reader(const char *directory, unsigned indexed, const gbx_task_range *wanted,
+                              gbx_reader **out_reader) {
     gbx_reader *reader = calloc(1, sizeof *reader);
     if (!reader)
         return gbx_fail_memory("reading the dump %s", directory);
     reader->fd = -1;
     reader->payload.fd = -1;
     reader->indexed = indexed;
+    reader->has_all_tasks = !wanted;
+    if (wanted)
+        reader->wanted = *wanted;
     reader->origin = (gbx_reader_origin){.records_path = reader->path,
                                          .payload_path = reader->payload_path,
                                          .is_journal = true,
@@ -362,6 +406,20 @@ gbx_status gbx_reader_open(const char *directory, unsigned indexed, gbx_reader *
     else
         *out_reader = reader;
     return status;
+}
+
+gbx_status gbx_reader_open(const char *directory, unsigned indexed, gbx_reader **out_reader) {
+    return open_reader(directory, indexed, NULL, out_reader);
+}
+
+gbx_status gbx_reader_open_tasks(const char *directory, unsigned indexed, uint64_t first,
+                                 uint64_t last, gbx_reader **out_reader) {
+    const gbx_task_range wanted = {first, last};
+    return open_reader(directory, indexed, &wanted, out_reader);
+}
+
+bool gbx_reader_has_all_tasks(const gbx_reader *reader) {
+    return reader->has_all_tasks;
 }
 
 void gbx_reader_close(gbx_reader *reader) {
@@ -443,7 +501,11 @@ bool gbx_reader_is_complete(const gbx_reader *reader) {
 }
 
 const gbx_reader_totals *gbx_reader_get_totals(const gbx_reader *reader) {
-    return &reader->totals;
+    return reader->has_all_tasks ? &reader->totals : NULL;
+}
+
+uint64_t gbx_reader_dropped(const gbx_reader *reader) {
+    return reader->totals.dropped;
 }
 
 const gbx_import_totals *gbx_reader_get_import_totals(const gbx_reader *reader) {
@@ -463,7 +525,17 @@ void gbx_reader_rewind(gbx_reader *reader) {
     reader->block_next = reader->header_bytes;
     reader->block_sequence = 0;
     reader->block.record_bytes = 0;
+    reader->source.window_bytes = 0; /* the file may have changed */
     reader->word = 0;
+}
+
+/* *out_is_good is false when the block is not what it was. */
+static gbx_status load_whole(gbx_reader *reader, bool *out_is_good) {
+    gbx_block_problem problem = {0};
+    GBX_TRY(load_head(reader, out_is_good, &problem));
+    if (!*out_is_good)
+        return NULL;
+    return gbx_journal_read_records(&reader->source, &reader->block, out_is_good, &problem);
 }
 
 gbx_status gbx_reader_next(gbx_reader *reader, const gbx_record **out_record,
@@ -471,18 +543,18 @@ gbx_status gbx_reader_next(gbx_reader *reader, const gbx_record **out_record,
     *out_record = NULL;
     while (!*out_record) {
         if (reader->word == reader->block.record_bytes / 8) {
-            bool is_whole = false;
-            gbx_block_problem problem = {0};
+            bool is_good = false;
             if (reader->block_next >= reader->extent.good_bytes)
                 return NULL;
-            GBX_TRY(load_next(reader, reader->extent.good_bytes, &is_whole, &problem));
-            if (!is_whole)
+            GBX_TRY(load_whole(reader, &is_good));
+            if (!is_good)
                 return fail_changed(reader, reader->block_next);
+            pass_block(reader);
         }
         const gbx_record *record = record_at(&reader->block, reader->word);
         *out_offset = reader->block.offset + sizeof(gbx_block_header) + reader->word * 8;
         reader->word += record->words;
-        if (gbx_record_is_known(record->type))
+        if (gbx_record_is_known(record->type) && record->type != GBX_RECORD_RANGE)
             *out_record = record;
     }
     return NULL;

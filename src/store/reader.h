@@ -9,7 +9,7 @@
  * every block and the sizes of every record, up to the first place that is wrong. Everything before
  * that place can be read; gbx_reader_get_extent says what is wrong there. Records of unknown types
  * are counted, and skipped by all functions below. A reader keeps 16 bytes for each indexed record
- * and a few MiB besides, whatever the journal's size.
+ * and a few MiB besides, whatever the journal's size. gbx_reader_open_tasks reads less.
  *
  * One thread uses a reader. Records handed out are complete and checked: the fixed part of their
  * type and all words that ndims, flags and counts announce lie inside `words`. They stay in the
@@ -52,6 +52,26 @@ enum {
  */
 GBX_MUST_USE gbx_status gbx_reader_open(const char *directory, unsigned indexed,
                                         gbx_reader **out_reader);
+
+/*
+ * The same for who needs only the tasks from `first` to `last`. Blocks that cannot hold one of
+ * their records are passed over: of each, only the head and the RANGE record are read and checked.
+ * The time does not grow with the tasks between, only a little with the number of blocks. A journal
+ * of an older version, and a manifest, are read in full.
+ *
+ * The index has only records of these tasks; entries (analysis/entries.h) are numbered among them.
+ * Lists, END, what was run, the number of lost and of newer records, and whether the dump is
+ * complete are the same as for a reader of all tasks, with one exception: it does not notice damage
+ * inside a block that it passed over, nor a RANGE that is false, which only `glassbox verify` does.
+ * There are no totals (gbx_reader_get_totals).
+ */
+GBX_MUST_USE gbx_status gbx_reader_open_tasks(const char *directory, unsigned indexed,
+                                              uint64_t first, uint64_t last,
+                                              gbx_reader **out_reader);
+
+/* False for gbx_reader_open_tasks. */
+bool gbx_reader_has_all_tasks(const gbx_reader *reader);
+
 void gbx_reader_close(gbx_reader *reader); /* takes NULL */
 
 /* --- where it comes from --- */
@@ -99,11 +119,12 @@ typedef enum gbx_reader_stop {
 enum { GBX_STOP_TEXT_BYTES = 160 };
 
 typedef struct gbx_reader_extent {
-    uint64_t block_count;  /* complete blocks that can be read */
-    uint64_t record_count; /* records in them, of all known types */
-    uint64_t newer_count;  /* records in them of unknown types, from a newer version */
-    uint64_t good_bytes;   /* of the file: its header and these blocks */
-    uint64_t file_bytes;   /* when it was opened */
+    uint64_t block_count;    /* complete blocks that can be read */
+    uint64_t skipped_blocks; /* of them, passed over: gbx_reader_open_tasks */
+    uint64_t record_count;   /* records in all of them, of all known types but RANGE */
+    uint64_t newer_count;    /* records in them of unknown types, from a newer version */
+    uint64_t good_bytes;     /* of the file: its header and these blocks */
+    uint64_t file_bytes;     /* when it was opened */
     gbx_reader_stop stop;
     uint64_t stop_offset;                /* of the block or record that is wrong; good_bytes
                                             for GBX_STOP_END */
@@ -176,7 +197,11 @@ typedef struct gbx_reader_totals {
     uint64_t payload_end; /* the highest bin_offset + bin_size of a record with payload */
 } gbx_reader_totals;
 
+/* NULL for gbx_reader_open_tasks, which does not see all records. */
 const gbx_reader_totals *gbx_reader_get_totals(const gbx_reader *reader);
+
+/* gbx_reader_totals.dropped, for every reader. */
+uint64_t gbx_reader_dropped(const gbx_reader *reader);
 
 /* Counts a checked record, for code that makes records for a reader. */
 void gbx_reader_totals_count(gbx_reader_totals *totals, const gbx_record *record);
@@ -190,8 +215,10 @@ const gbx_import_totals *gbx_reader_get_import_totals(const gbx_reader *reader);
 void gbx_reader_rewind(gbx_reader *reader);
 
 /*
- * The next record of any known type in the good blocks, and its offset in the file; NULL after the
- * last. Fails with GBX_BAD_FORMAT when the file has changed since it was opened.
+ * The next record of any known type but RANGE in the good blocks, and its offset in the file; NULL
+ * after the last. These are the records of all tasks, whatever the reader was opened for. Fails
+ * with GBX_BAD_FORMAT when the file has changed since it was opened, or a block that was passed
+ * over is damaged.
  */
 GBX_MUST_USE gbx_status gbx_reader_next(gbx_reader *reader, const gbx_record **out_record,
                                         uint64_t *out_offset);
@@ -269,10 +296,10 @@ GBX_MUST_USE gbx_status gbx_reader_result(gbx_reader *reader, uint64_t position,
 /* --- payload --- */
 
 /*
- * Opens the payload file and checks that it is as long as the records say; needs
- * GBX_INDEX_ARGUMENTS. Needs no file when no record has payload. Fails with GBX_NOT_FOUND, GBX_IO,
- * and GBX_BAD_FORMAT naming the first entry whose bytes lie beyond the file's end. Call it at most
- * once.
+ * Opens the payload file and checks that it is as long as the records say, of the tasks that the
+ * reader was opened for; needs GBX_INDEX_ARGUMENTS. Needs no file when no record has payload. Fails
+ * with GBX_NOT_FOUND, GBX_IO, and GBX_BAD_FORMAT naming the first entry whose bytes lie beyond the
+ * file's end. Call it at most once.
  */
 GBX_MUST_USE gbx_status gbx_reader_open_payload(gbx_reader *reader);
 

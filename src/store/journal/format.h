@@ -81,7 +81,8 @@ typedef enum gbx_record_type {
     GBX_RECORD_EXECUTION = 12, /* a dispatch ran: where, and from when to when */
     GBX_RECORD_SAMPLE = 13,    /* an AICPU thread waited for room, or has ended */
     GBX_RECORD_FINDING = 14,   /* a kernel wrote where it must not */
-    GBX_RECORD_RESULT = 15     /* an output or in-out tensor of the run, as it was at the end */
+    GBX_RECORD_RESULT = 15,    /* an output or in-out tensor of the run, as it was at the end */
+    GBX_RECORD_RANGE = 16      /* what its block holds */
 } gbx_record_type;
 
 /* Flags of a record. */
@@ -389,5 +390,18 @@ typedef struct gbx_record_finding {
 } gbx_record_finding;
 static_assert(sizeof(gbx_record_finding) == 288, "layout of the journal");
 static_assert(offsetof(gbx_run_finding, candidates) == 128, "layout of the journal");
+
+/*
+ * RANGE: what follows it in its block, so that a reader can pass over the block without reading it.
+ * It counts only as the first record of a block, and the block of RUN has none. head.task is the
+ * smallest number of a task that a record is about, by its type (block_range.h).
+ */
+typedef struct gbx_record_range {
+    gbx_record head;
+    uint64_t last_task; /* the largest such number; below head.task when there is none */
+    uint64_t types;     /* of the records: bit n is type n, bit 0 any type from 64 on */
+    uint64_t check;     /* XXH3-64 of the 48 bytes before */
+} gbx_record_range;
+static_assert(sizeof(gbx_record_range) == 56, "layout of the journal");
 
 #endif

@@ -13,7 +13,9 @@
 #include "base/checked.h"
 #include "base/io.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "store/dump_path.h"
+#include "store/journal/block_range.h"
 
 /* --- the lock --- */
 
@@ -127,10 +129,17 @@ static bool check_head(const gbx_block_header *header, uint64_t offset, uint32_t
     return true;
 }
 
+static bool report_cut(gbx_block_problem *problem, const gbx_journal_block *block, uint64_t bytes) {
+    return report(problem, GBX_STOP_CUT, block->offset,
+                  "block %" PRIu32 " is cut off after %" PRIu64 " of its %" PRIu32
+                  " bytes of records",
+                  block->header.sequence, bytes, block->header.record_bytes);
+}
+
 /* Every record lies inside the block and is valid, none is of an unknown type that must not be
  * skipped, and their number matches the header. */
 static bool check_records(const gbx_journal_block *block, gbx_block_problem *problem) {
-    uint64_t words = block->record_bytes / 8;
+    uint64_t words = block->header.record_bytes / 8;
     uint64_t count = 0;
     for (uint64_t at = 0; at < words; ++count) {
         const char *wrong = gbx_record_check(block->records + at, words - at);
@@ -145,57 +154,83 @@ static bool check_records(const gbx_journal_block *block, gbx_block_problem *pro
                 record->type);
         at += record->words;
     }
-    if (count != block->record_count)
+    if (count != block->header.record_count)
         return report(problem, GBX_STOP_BAD_BLOCK, block->offset,
                       "a block of %" PRIu64 " records claims to have %" PRIu32, count,
-                      block->record_count);
+                      block->header.record_count);
     return true;
 }
 
-static gbx_status read_records(int fd, const char *path, const gbx_block_header *header,
-                               uint64_t file_bytes, gbx_journal_block *block, bool *out_is_whole,
-                               gbx_block_problem *problem) {
-    size_t size = 0;
-    uint64_t begin = block->offset + sizeof *header;
-    uint64_t room = begin < file_bytes ? file_bytes - begin : 0;
-    size_t wanted = header->record_bytes < room ? header->record_bytes : (size_t)room;
-    GBX_TRY(read_at(fd, path, begin, block->records, wanted, &size));
-    if (size < header->record_bytes)
-        *out_is_whole =
-            report(problem, GBX_STOP_CUT, block->offset,
-                   "block %" PRIu32 " is cut off after %zu of its %" PRIu32 " bytes of records",
-                   header->sequence, size, header->record_bytes);
-    else if (XXH3_64bits(block->records, header->record_bytes) != header->checksum)
-        *out_is_whole = report(problem, GBX_STOP_BAD_CHECKSUM, block->offset,
-                               "the records of block %" PRIu32 " do not match their checksum",
-                               header->sequence);
-    else
-        *out_is_whole = check_records(block, problem);
+/* The bytes at `offset`: `size` of them, or as many as the file has. */
+static gbx_status look_at(gbx_journal_source *source, uint64_t offset, size_t size,
+                          const unsigned char **out_bytes, size_t *out_size) {
+    uint64_t window_end = source->window_at + source->window_bytes;
+    if (offset < source->window_at || offset + size > window_end) {
+        source->window_at = offset;
+        source->window_bytes = 0;
+        GBX_TRY(read_at(source->fd, source->path, offset, source->window,
+                        (size_t)gbx_min_u64(sizeof source->window, source->end - offset),
+                        &source->window_bytes));
+    }
+    size_t within = (size_t)(offset - source->window_at);
+    *out_bytes = source->window + within;
+    *out_size = (size_t)gbx_min_u64(size, source->window_bytes - within);
     return NULL;
 }
 
-gbx_status gbx_journal_read_block(int fd, const char *path, uint64_t offset, uint64_t file_bytes,
-                                  uint32_t sequence, gbx_journal_block *block, bool *out_is_whole,
-                                  gbx_block_problem *out_problem) {
-    *out_is_whole = false;
-    if (offset >= file_bytes) {
+static void take_range(gbx_journal_block *block, const unsigned char *bytes, size_t size) {
+    block->has_range = false;
+    if (size < sizeof block->range || block->header.record_bytes < sizeof block->range ||
+        block->header.record_count == 0)
+        return;
+    memcpy(&block->range, bytes, sizeof block->range);
+    block->has_range = gbx_block_range_is_intact(&block->range);
+}
+
+gbx_status gbx_journal_read_head(gbx_journal_source *source, uint64_t offset, uint32_t sequence,
+                                 gbx_journal_block *block, bool *out_is_good,
+                                 gbx_block_problem *out_problem) {
+    const size_t head_bytes = sizeof block->header;
+    const unsigned char *bytes;
+    size_t size = 0;
+    *out_is_good = false;
+    block->record_bytes = 0;
+    if (offset >= source->end) {
         report(out_problem, GBX_STOP_END, offset, "%s", "");
         return NULL;
     }
-    gbx_block_header header;
-    size_t size = 0;
-    GBX_TRY(read_at(fd, path, offset, &header, sizeof header, &size));
-    if (size < sizeof header) {
+    GBX_TRY(look_at(source, offset, head_bytes + sizeof block->range, &bytes, &size));
+    if (size < head_bytes) {
         report(out_problem, GBX_STOP_CUT, offset, "the head of block %" PRIu32 " is cut off",
                sequence);
         return NULL;
     }
-    if (!check_head(&header, offset, sequence, out_problem))
-        return NULL;
     block->offset = offset;
-    block->record_bytes = header.record_bytes;
-    block->record_count = header.record_count;
-    return read_records(fd, path, &header, file_bytes, block, out_is_whole, out_problem);
+    memcpy(&block->header, bytes, head_bytes);
+    if (!check_head(&block->header, offset, sequence, out_problem))
+        return NULL;
+    uint64_t room = source->end - offset - head_bytes;
+    *out_is_good = block->header.record_bytes <= room || report_cut(out_problem, block, room);
+    take_range(block, bytes + head_bytes, size - head_bytes);
+    return NULL;
+}
+
+gbx_status gbx_journal_read_records(const gbx_journal_source *source, gbx_journal_block *block,
+                                    bool *out_is_whole, gbx_block_problem *out_problem) {
+    const gbx_block_header *header = &block->header;
+    size_t size = 0;
+    GBX_TRY(read_at(source->fd, source->path, block->offset + sizeof *header, block->records,
+                    header->record_bytes, &size));
+    if (size < header->record_bytes)
+        *out_is_whole = report_cut(out_problem, block, size);
+    else if (XXH3_64bits(block->records, header->record_bytes) != header->checksum)
+        *out_is_whole = report(out_problem, GBX_STOP_BAD_CHECKSUM, block->offset,
+                               "the records of block %" PRIu32 " do not match their checksum",
+                               header->sequence);
+    else
+        *out_is_whole = check_records(block, out_problem);
+    block->record_bytes = *out_is_whole ? header->record_bytes : 0;
+    return NULL;
 }
 
 /* --- pages --- */

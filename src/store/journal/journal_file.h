@@ -30,11 +30,25 @@ GBX_MUST_USE gbx_status gbx_journal_lock(const char *directory, gbx_journal_use 
 
 /* --- header and blocks --- */
 
+enum { GBX_JOURNAL_WINDOW_BYTES = 4096 };
+
+/* A journal whose blocks are read in order, by one thread. */
+typedef struct gbx_journal_source {
+    int fd;             /* borrowed */
+    const char *path;   /* borrowed, for messages */
+    uint64_t end;       /* of the part that counts */
+    uint64_t window_at; /* offset of what is read ahead: heads of small blocks share a read */
+    size_t window_bytes;
+    unsigned char window[GBX_JOURNAL_WINDOW_BYTES];
+} gbx_journal_source;
+
 typedef struct gbx_journal_block {
-    uint64_t offset;       /* of its header in the file */
-    uint64_t record_bytes; /* of `records` */
-    uint32_t record_count;
-    uint64_t *records; /* room for GBX_BLOCK_MAX_BYTES or the file; the caller owns it */
+    gbx_block_header header; /* checked */
+    uint64_t offset;         /* of its header in the file */
+    uint64_t record_bytes;   /* of `records`; 0: they are not read, or not whole */
+    uint64_t *records;       /* room for GBX_BLOCK_MAX_BYTES or the file; the caller owns it */
+    bool has_range;          /* it begins with a RANGE that is intact: */
+    gbx_record_range range;
 } gbx_journal_block;
 
 /* Why a block cannot be read; the text is set for all but GBX_STOP_END. */
@@ -50,14 +64,18 @@ GBX_MUST_USE gbx_status gbx_journal_check_header(int fd, const char *path,
                                                  uint64_t *out_header_bytes);
 
 /*
- * Reads the block at `offset` of a file of `file_bytes`, as number `sequence`. *out_is_whole says
- * whether it is complete and every record in it valid; `out_problem` says why not. Fails when the
- * system refuses to read.
+ * Reads the header of the block at `offset`, as number `sequence`, and its RANGE. *out_is_good says
+ * whether the header is valid and the file long enough for the block; `out_problem` says why not.
+ * Fails when the system refuses to read.
  */
-GBX_MUST_USE gbx_status gbx_journal_read_block(int fd, const char *path, uint64_t offset,
-                                               uint64_t file_bytes, uint32_t sequence,
-                                               gbx_journal_block *block, bool *out_is_whole,
-                                               gbx_block_problem *out_problem);
+GBX_MUST_USE gbx_status gbx_journal_read_head(gbx_journal_source *source, uint64_t offset,
+                                              uint32_t sequence, gbx_journal_block *block,
+                                              bool *out_is_good, gbx_block_problem *out_problem);
+
+/* Then its records. *out_is_whole says whether they match their checksum and each is valid. */
+GBX_MUST_USE gbx_status gbx_journal_read_records(const gbx_journal_source *source,
+                                                 gbx_journal_block *block, bool *out_is_whole,
+                                                 gbx_block_problem *out_problem);
 
 /* --- pages: a cache for repeated reads, without mapping the file --- */
 

@@ -13,12 +13,13 @@
 #include "base/io.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "store/journal/block_range.h"
 #include "store/payload/payload.h"
 
 enum {
     CREATE_FLAGS = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
     FILE_MODE = 0666,
-    BUFFER_BYTES = (int)(sizeof(gbx_block_header) + GBX_BLOCK_MAX_BYTES),
+    BUFFER_BYTES = GBX_JOURNAL_RECORDS_AT + (int)GBX_BLOCK_MAX_BYTES,
     HEADROOM_BYTES = 1 << 20, /* on disk, for the blocks that record a full disk */
     HEADROOM_STEP_BYTES = 1 << 20,
     LAST_BYTES = 16 << 10, /* ...and for a last block, where not even those have room */
@@ -139,15 +140,32 @@ static int prepare_block(gbx_journal_writer *journal, uint64_t bytes) {
     return take_room(journal, bytes + LAST_BYTES, &error) ? 0 : error;
 }
 
+/* Puts RANGE, where a block has one, and the header right before the records. Returns the header
+ * and the size of all. */
+static const char *frame_block(gbx_journal_writer *journal, size_t *out_bytes) {
+    char *begin = journal->buffer + GBX_JOURNAL_RECORDS_AT;
+    uint32_t bytes = journal->used_bytes;
+    bool has_range =
+        journal->sequence > 0 && bytes <= GBX_BLOCK_MAX_BYTES - sizeof(gbx_record_range);
+    if (has_range) {
+        begin -= sizeof(gbx_record_range);
+        gbx_block_range_make(begin + sizeof(gbx_record_range), bytes,
+                             (gbx_record_range *)(void *)begin);
+        bytes += (uint32_t)sizeof(gbx_record_range);
+    }
+    gbx_block_header *header = (gbx_block_header *)(void *)begin - 1;
+    gbx_block_header_fill(header, begin, bytes, journal->record_count + has_range,
+                          journal->sequence);
+    *out_bytes = sizeof *header + bytes;
+    return (const char *)header;
+}
+
 static bool write_block(gbx_journal_writer *journal) {
-    size_t written;
-    size_t bytes = sizeof(gbx_block_header) + journal->used_bytes;
-    gbx_block_header_fill((gbx_block_header *)(void *)journal->buffer,
-                          journal->buffer + sizeof(gbx_block_header), journal->used_bytes,
-                          journal->record_count, journal->sequence);
+    size_t written, bytes;
+    const char *block = frame_block(journal, &bytes);
     int error = prepare_block(journal, bytes);
     if (!error)
-        error = gbx_pwrite_all(journal->fd, journal->buffer, bytes, journal->file_bytes, &written);
+        error = gbx_pwrite_all(journal->fd, block, bytes, journal->file_bytes, &written);
     if (error) {
         fail_block(journal, error);
         return false;

@@ -3,9 +3,10 @@
  * thread.
  *
  * A block has at most GBX_JOURNAL_BLOCK_BYTES of records; a longer record gets its own block, up to
- * GBX_BLOCK_MAX_BYTES. Disk space is allocated ahead of the blocks, so that the journal can still
- * record losses when payload has filled the disk, and how the run ended when the journal has, too.
- * The file is locked as journal_file.h says.
+ * GBX_BLOCK_MAX_BYTES. Before them comes a RANGE, except in the first block, which begins with RUN,
+ * and in one that would become too long. Disk space is allocated ahead of the blocks, so that the
+ * journal can still record losses when payload has filled the disk, and how the run ended when the
+ * journal has, too. The file is locked as journal_file.h says.
  */
 #ifndef GBX_STORE_JOURNAL_JOURNAL_WRITER_H
 #define GBX_STORE_JOURNAL_JOURNAL_WRITER_H
@@ -20,8 +21,12 @@
 
 #define GBX_JOURNAL_FILE "tensor_dump.rec"
 
-enum { GBX_JOURNAL_BLOCK_BYTES = 256 << 10 };
-static_assert(GBX_JOURNAL_BLOCK_BYTES <= GBX_BLOCK_MAX_BYTES, "readers take no larger blocks");
+enum {
+    GBX_JOURNAL_BLOCK_BYTES = 256 << 10,
+    GBX_JOURNAL_RECORDS_AT = sizeof(gbx_block_header) + sizeof(gbx_record_range) /* in the buffer */
+};
+static_assert(GBX_JOURNAL_BLOCK_BYTES + sizeof(gbx_record_range) <= GBX_BLOCK_MAX_BYTES,
+              "readers take no larger blocks");
 
 /* Fills the header of a journal, and that of a block of `record_count` finished records. */
 void gbx_journal_header_fill(gbx_journal_header *out_header);
@@ -32,9 +37,9 @@ void gbx_block_header_fill(gbx_block_header *out_header, const void *records, ui
 typedef struct gbx_journal_writer {
     int fd;                 /* -1 when there is no file */
     uint32_t sequence;      /* of the next block */
-    uint32_t record_count;  /* in the buffer */
+    uint32_t record_count;  /* in the buffer, without RANGE */
     uint32_t used_bytes;    /* of them */
-    char *buffer;           /* a block header, then records */
+    char *buffer;           /* room for a block header and RANGE, then records */
     uint64_t file_bytes;    /* of complete blocks */
     uint64_t taken_bytes;   /* allocated on disk, as far as known */
     uint64_t started_bytes; /* whose writeback was started */
@@ -68,7 +73,7 @@ static inline void *gbx_journal_writer_append(gbx_journal_writer *journal, gbx_r
         if (!gbx_journal_writer_make_room(journal, words))
             return NULL;
     }
-    char *record = journal->buffer + sizeof(gbx_block_header) + journal->used_bytes;
+    char *record = journal->buffer + GBX_JOURNAL_RECORDS_AT + journal->used_bytes;
     memset(record, 0, (size_t)words * 8);
     gbx_record *head = (gbx_record *)(void *)record;
     head->type = (uint8_t)type;

@@ -30,6 +30,7 @@ const uint8_t gbx_record_fixed_words[256] = {
     [GBX_RECORD_SAMPLE] = sizeof(gbx_record_sample) / 8,
     [GBX_RECORD_FINDING] = sizeof(gbx_record_finding) / 8,
     [GBX_RECORD_RESULT] = sizeof(gbx_record_tensor) / 8 + 1,
+    [GBX_RECORD_RANGE] = sizeof(gbx_record_range) / 8,
     [GBX_RECORD_OF_DTYPE(FIRST_DTYPE)... GBX_RECORD_OF_DTYPE(LAST_DTYPE)] = HEAD_WORDS,
 };
 static_assert(LAST_DTYPE < GBX_RECORD_END_DTYPE, "types of records that announce dtypes");
