@@ -11,7 +11,7 @@ from .record_heads import (DISPATCH, EDGES, END, EXECUTION, FINDING, LOSS, NONE,
 
 # The least number of words of a record of each type; a head has 4.
 _LEAST_WORDS = np.full(256, 4)
-_LEAST_WORDS[:16] = [0, 5, 6, 8, 4, 4, 5, 10, 10, 6, 5, 13, 7, 8, 36, 11]
+_LEAST_WORDS[:17] = [0, 5, 6, 8, 4, 4, 5, 10, 10, 6, 5, 13, 7, 8, 36, 11, 7]
 _TASK_LIMIT = np.uint64(1 << 44)
 _LAST_DTYPE = DTYPES[-1].code
 Check = tuple[np.ndarray, str]

@@ -8,7 +8,7 @@ import numpy as np
 from .dtypes import DTYPES
 
 (RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE, FINDING,
- RESULT) = range(1, 16)
+ RESULT, RANGE) = range(1, 17)
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, _IN_PIECES, COMPLETE = (1 << i for i in range(9))
 NONE = 255
 MUST_UNDERSTAND = 128  # a flag in a type: a reader that does not know the type refuses the journal
@@ -16,7 +16,7 @@ _FIRST_ANNOUNCED = 17  # dtypes from here on are announced by a record of type M
 
 
 def is_known(types: np.ndarray) -> np.ndarray:
-    return (types >= RUN) & (types <= RESULT) | is_announcement(types)
+    return (types >= RUN) & (types <= RANGE) | is_announcement(types)
 
 
 def is_announcement(types: np.ndarray) -> np.ndarray:

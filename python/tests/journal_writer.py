@@ -7,6 +7,7 @@ import pathlib
 import struct
 
 RUN, RUN_ARG, TASK, EDGES, DONE, SCALAR, TENSOR, DISPATCH, LOSS, SKIPPED, END, EXECUTION, SAMPLE = range(1, 14)
+RANGE = 16
 PAYLOAD, HASH, STATS, TRUNCATED, IN_FLIGHT, DUPLICATE, CONTIGUOUS, IN_PIECES, COMPLETE = (1 << i for i in range(9))
 NONE = 0xFFFFFFFF
 
@@ -126,6 +127,20 @@ def newer(data: bytes, *types: int) -> tuple[bytes, int]:
             at += 8 * words
         made, sequence = made + block(sequence, records), sequence + 1
     return made, count
+
+
+def ranged(data: bytes) -> bytes:
+    """The same journal with a RANGE in every block but the first."""
+    made, at, sequence = data[:64], 64, 0
+    while at < len(data):
+        end = at + 32 + struct.unpack_from("<I", data, at + 4)[0]
+        count, records = struct.unpack_from("<I", data, at + 8)[0], [data[at + 32:end]]
+        if sequence:
+            body = record(RANGE, struct.pack("<2Q", 0, 0), task=1, stage=255, arg=255, words=7)
+            records.insert(0, body + struct.pack("<Q", hash64(body)))
+        made += block(sequence, records, count=count + len(records) - 1)
+        at, sequence = end, sequence + 1
+    return made
 
 
 def write(directory: pathlib.Path, data: bytes, payload: bytes | None = b"") -> pathlib.Path:

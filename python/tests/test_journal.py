@@ -218,6 +218,14 @@ class Newer(unittest.TestCase):
                              expected)
             self.assertEqual([record.array().tobytes() for record in dump if not record.truncated and record.bin_size], arrays)
 
+    def test_range_of_a_block_is_known_and_passed_over(self):
+        directory = support.scratch("range")
+        for data, payload in (everything(), (small(), bytes(64))):
+            old = glassbox.open(jw.write(directory, data, payload))
+            dump = glassbox.open(jw.write(directory, jw.ranged(data), None))
+            self.assertEqual(dump.newer_records, 0)
+            self.assertEqual(dump.to_dict(), old.to_dict())
+
     def test_unknown_records_that_must_be_understood_are_refused(self):
         directory = support.scratch("must")
         for kind in (128, 128 + jw.TENSOR, 255):

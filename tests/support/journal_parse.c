@@ -7,7 +7,7 @@
 
 #include "scratch.h"
 
-enum { FILE_HEAD_BYTES = 64, BLOCK_HEAD_BYTES = 32, RECORD_HEAD_BYTES = 32 };
+enum { FILE_HEAD_BYTES = 64, BLOCK_HEAD_BYTES = 32, RECORD_HEAD_BYTES = 32, RANGE = 16 };
 
 uint32_t journal_u32(const unsigned char *at) {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
@@ -54,21 +54,56 @@ static void add_record(parsed_journal *journal, const unsigned char *record) {
     journal->records[journal->record_count++] = record;
 }
 
+static bool is_of_task(unsigned type) {
+    return (type >= 3 && type <= 8) || type == 12;
+}
+
+/* The records from `first` on are those of the block. */
+static void check_range(const parsed_journal *journal, size_t first, const unsigned char *range) {
+    uint64_t types = 0, least = UINT64_MAX, most = 0;
+    for (size_t i = first; i < journal->record_count; ++i) {
+        const unsigned char *record = journal->records[i];
+        uint64_t task = journal_u64(record + 16);
+        types |= (uint64_t)1 << (record[0] < 64 ? record[0] : 0);
+        if (is_of_task(record[0])) {
+            least = task < least ? task : least;
+            most = task > most ? task : most;
+        }
+    }
+    assert_int_equal(journal_record_bytes(range), 56);
+    assert_int_equal(journal_u64(range + 40), types);
+    assert_int_equal(journal_u64(range + 48), XXH3_64bits(range, 48));
+    if (least == UINT64_MAX) {
+        assert_true(journal_u64(range + 16) > journal_u64(range + 32));
+    } else {
+        assert_int_equal(journal_u64(range + 16), least);
+        assert_int_equal(journal_u64(range + 32), most);
+    }
+}
+
 static void add_block(parsed_journal *journal, size_t offset) {
     const unsigned char *head = journal->file + offset;
     parsed_block block = {.offset = offset,
                           .record_bytes = journal_u32(head + 4),
                           .record_count = journal_u32(head + 8)};
-    size_t count = 0;
+    const unsigned char *records = head + BLOCK_HEAD_BYTES;
+    size_t count = 0, first = journal->record_count;
     for (size_t at = 0; at < block.record_bytes; ++count) {
-        const unsigned char *record = head + BLOCK_HEAD_BYTES + at;
+        const unsigned char *record = records + at;
         assert_true(block.record_bytes - at >= RECORD_HEAD_BYTES);
         assert_true(journal_record_bytes(record) >= RECORD_HEAD_BYTES);
         assert_true(journal_record_bytes(record) <= block.record_bytes - at);
-        add_record(journal, record);
+        block.has_range |= record[0] == RANGE;
+        if (record[0] == RANGE)
+            assert_int_equal(at, 0);
+        else
+            add_record(journal, record);
         at += journal_record_bytes(record);
     }
     assert_int_equal(count, block.record_count);
+    block.record_count -= block.has_range;
+    if (block.has_range)
+        check_range(journal, first, records);
     journal->blocks =
         realloc(journal->blocks, (journal->block_count + 1) * sizeof *journal->blocks);
     assert_non_null(journal->blocks);

@@ -13,7 +13,8 @@
 typedef struct parsed_block {
     size_t offset; /* of its head, in the file */
     size_t record_bytes;
-    size_t record_count;
+    size_t record_count; /* without RANGE */
+    bool has_range;
 } parsed_block;
 
 typedef struct parsed_journal {
@@ -22,12 +23,12 @@ typedef struct parsed_journal {
     size_t good_bytes; /* the end of the last complete block */
     parsed_block *blocks;
     size_t block_count;
-    const unsigned char **records; /* in `file` */
+    const unsigned char **records; /* in `file`; without RANGE */
     size_t record_count;
 } parsed_journal;
 
-/* Up to the last complete block. Fails the test if the header is invalid, or if the records of a
- * complete block do not fill it or do not match its count. */
+/* Up to the last complete block. Fails the test if the header is invalid, if the records of a
+ * complete block do not fill it or do not match its count, or if its RANGE is not true. */
 void journal_parse(const char *path, parsed_journal *out_journal);
 void journal_parse_free(parsed_journal *journal);
 

@@ -27,6 +27,7 @@ typedef struct builder {
     size_t capacity;
     size_t block;  /* where the open one begins; 0 for none */
     size_t record; /* where the open one begins; 0 for none */
+    size_t range;  /* where the RANGE of the open block begins; 0 for none */
     uint32_t sequence;
     uint32_t record_count;
 } builder;
@@ -92,10 +93,40 @@ static inline void end_record(builder *b) {
     b->record_count++;
 }
 
+static inline uint64_t get_number(const builder *b, size_t at, size_t width) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < width; ++i)
+        value |= (uint64_t)b->bytes[at + i] << (8 * i);
+    return value;
+}
+
+/* Sets what the RANGE of the open block says: all records after it, up to the end. */
+static inline void set_range(builder *b) {
+    uint64_t first = 1, last = 0, types = 0;
+    bool is_any = false;
+    for (size_t at = b->range + 56; at < b->size; at += get_number(b, at + 8, 4) * 8) {
+        unsigned type = b->bytes[at];
+        uint64_t task = get_number(b, at + 16, 8);
+        types |= (uint64_t)1 << (type < 64 ? type : 0);
+        if ((type < 3 || type > 8) && type != 12)
+            continue;
+        first = !is_any || task < first ? task : first;
+        last = !is_any || task > last ? task : last;
+        is_any = true;
+    }
+    set_number(b, b->range + 16, first, 8);
+    set_number(b, b->range + 32, last, 8);
+    set_number(b, b->range + 40, types, 8);
+    set_number(b, b->range + 48, XXH3_64bits(b->bytes + b->range, 48), 8);
+    b->range = 0;
+}
+
 static inline void end_block(builder *b) {
     end_record(b);
     if (!b->block)
         return;
+    if (b->range)
+        set_range(b);
     size_t records = b->block + 32;
     set_number(b, b->block, 0x42584247, 4);
     set_number(b, b->block + 4, b->size - records, 4);
@@ -134,6 +165,15 @@ static inline void begin_record(builder *b, head h) {
     put_u16(b, 0);
     put_u64(b, h.task);
     put_u64(b, h.time_ns);
+}
+
+/* The first record of a block that has a RANGE. */
+static inline void add_range(builder *b) {
+    end_block(b);
+    begin_record(b, (head){.type = 16, .stage = 255, .arg_index = 255});
+    b->range = b->record;
+    for (int i = 0; i < 3; ++i)
+        put_u64(b, 0);
 }
 
 static inline void add_run(builder *b, const char *json) {

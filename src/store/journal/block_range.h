@@ -23,8 +23,11 @@
 /* The RANGE of `bytes` of complete records, its check included. Their lengths must be valid. */
 void gbx_block_range_make(const void *records, uint64_t bytes, gbx_record_range *out_range);
 
-/* Whether a record of at least this size is a RANGE that was written like this. It may still be
- * false: only gbx_dump_verify compares it with its block. */
+/* What its check must be. */
+uint64_t gbx_block_range_check(const gbx_record_range *range);
+
+/* Whether the first bytes of a block are a RANGE as it was written. It may still be false: only
+ * gbx_dump_verify compares it with its block. */
 bool gbx_block_range_is_intact(const gbx_record_range *range);
 
 /* Tasks from `first` to `last`. */

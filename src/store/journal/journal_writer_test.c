@@ -11,6 +11,7 @@
 #include "journal_parse.h"
 #include "scratch.h"
 #include "store/journal/journal_writer.h"
+#include "store/journal/record.h"
 
 #define PATH "folder/tensor_dump.rec"
 
@@ -37,13 +38,20 @@ static uint64_t mix(uint64_t number) {
     return z ^ z >> 27;
 }
 
-/* Word `at` of record `number`, except the type and words of its head. */
+enum { TASK_AT = 2 }; /* the word with the task */
+
+/* Word `at` of record `number`, except the type and words of its head. Task numbers have 44 bits.
+ */
 static uint64_t word_of(uint64_t number, size_t at) {
-    return mix(number * 65599 + at);
+    uint64_t word = mix(number * 65599 + at);
+    return at == TASK_AT ? word >> 20 : word;
 }
 
+/* Of every kind: about tasks or not, unknown, and beyond the bits of RANGE. */
 static unsigned type_of(uint64_t number) {
-    return 1 + (unsigned)(mix(number) % 11);
+    static const uint8_t others[] = {40, 63, 64, 100, 145, 255};
+    uint64_t random = mix(number);
+    return random % 500 < sizeof others ? others[random % 500] : 1 + (unsigned)(random % 15);
 }
 
 /* Mostly short, sometimes longer than a usual block. */
@@ -84,7 +92,8 @@ static void check_block_sizes(const parsed_journal *journal) {
     for (size_t i = 0; i < journal->block_count; ++i) {
         const parsed_block *block = &journal->blocks[i];
         assert_true(block->record_bytes > 0 && block->record_bytes <= GBX_BLOCK_MAX_BYTES);
-        if (block->record_bytes > GBX_JOURNAL_BLOCK_BYTES) {
+        assert_int_equal(block->has_range, i > 0);
+        if (block->record_bytes > GBX_JOURNAL_BLOCK_BYTES + sizeof(gbx_record_range)) {
             assert_int_equal(block->record_count, 1);
             ++long_count;
         }
@@ -111,6 +120,29 @@ static void every_byte_of_every_record_is_in_the_file(void **state) {
     for (uint64_t i = 0; i < COUNT; ++i)
         check_record(journal.records[i], i);
     check_block_sizes(&journal);
+    journal_parse_free(&journal);
+}
+
+/* A block that has no record about a task, one of a single task, and the longest with a RANGE. */
+static void range_says_what_its_block_holds(void **state) {
+    (void)state;
+    enum { LONGEST = (GBX_BLOCK_MAX_BYTES - sizeof(gbx_record_range)) / 8 };
+    static const uint32_t words[] = {4, 4, 4, LONGEST, LONGEST + 1};
+    static const unsigned types[] = {1, 9, 5, 7, 7};
+    gbx_journal_writer writer;
+    parsed_journal journal;
+    open_journal(&writer);
+    for (size_t i = 0; i < 5; ++i) {
+        gbx_record *record =
+            gbx_journal_writer_append(&writer, (gbx_record_type)types[i], words[i]);
+        record->task = GBX_RECORD_TASK_END - 1;
+        assert_ok(gbx_journal_writer_flush(&writer));
+    }
+    gbx_journal_writer_close(&writer);
+    journal_parse(PATH, &journal); /* compares each RANGE with its block */
+    assert_int_equal(journal.block_count, 5);
+    for (size_t i = 0; i < 5; ++i)
+        assert_int_equal(journal.blocks[i].has_range, i > 0 && i < 4);
     journal_parse_free(&journal);
 }
 
@@ -176,6 +208,7 @@ static void record_as_long_as_a_block_goes_and_a_longer_one_fails(void **state) 
     gbx_journal_writer_close(&writer);
     journal_parse(PATH, &journal);
     assert_int_equal(journal.block_count, 2);
+    assert_false(journal.blocks[1].has_range); /* it has no room */
     check_record(journal.records[0], 1);
     assert_int_equal(journal_record_bytes(journal.records[1]), GBX_BLOCK_MAX_BYTES);
     for (size_t i = 12; i < GBX_BLOCK_MAX_BYTES; ++i)
@@ -301,6 +334,7 @@ static void file_that_is_there_is_not_touched(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_byte_of_every_record_is_in_the_file, enter, leave),
+        cmocka_unit_test_setup_teardown(range_says_what_its_block_holds, enter, leave),
         cmocka_unit_test_setup_teardown(room_is_zero_but_for_type_and_words, enter, leave),
         cmocka_unit_test_setup_teardown(records_are_in_the_file_after_a_flush_and_not_before, enter,
                                         leave),

@@ -1,4 +1,4 @@
-/* The parts of verify.h other than the journal itself: payload and manifests. */
+/* The parts of verify.h other than the journal's records: payload, RANGE, sums and manifests. */
 #ifndef GBX_STORE_VERIFY_INTERNAL_H
 #define GBX_STORE_VERIFY_INTERNAL_H
 
@@ -41,6 +41,13 @@ GBX_MUST_USE gbx_status gbx_verify_payload(gbx_reader *reader, gbx_verify_list *
                                            gbx_findings *findings,
                                            const gbx_verify_observer *observer,
                                            uint64_t *out_file_bytes);
+
+/* --- verify_ranges.c --- */
+
+/* Compares the RANGE of every good block of the journal with its records. Reads the journal again.
+ * Fails with GBX_IO when that is refused, GBX_BAD_FORMAT when the journal has changed. */
+GBX_MUST_USE gbx_status gbx_verify_ranges(int journal_fd, const gbx_reader *reader,
+                                          gbx_findings *findings);
 
 /* --- verify_sums.c: announced = recorded + skipped + lost --- */
 

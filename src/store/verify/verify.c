@@ -411,8 +411,8 @@ static gbx_status check_contents(const gbx_verify_observer *observer, gbx_verifi
     return status;
 }
 
-static gbx_status verify_open(const char *directory, const gbx_verify_observer *observer,
-                              gbx_verification *out) {
+static gbx_status verify_open(const char *directory, int journal_fd,
+                              const gbx_verify_observer *observer, gbx_verification *out) {
     const gbx_record_end *end = gbx_reader_end(out->reader);
     const gbx_reader_totals *totals = gbx_reader_get_totals(out->reader);
     if (!gbx_reader_get_origin(out->reader)->is_journal) {
@@ -424,6 +424,7 @@ static gbx_status verify_open(const char *directory, const gbx_verify_observer *
         check_totals(&out->findings, end, totals);
     out->is_strict = gbx_reader_is_complete(out->reader) && totals->dropped == 0;
     bool is_missing = false;
+    GBX_TRY(gbx_verify_ranges(journal_fd, out->reader, &out->findings));
     gbx_status status = check_contents(observer, out);
     if (!status)
         status =
@@ -457,7 +458,7 @@ gbx_status gbx_dump_verify(const char *directory, const gbx_verify_observer *obs
         GBX_INDEX_ARGUMENTS | GBX_INDEX_DISPATCHES | GBX_INDEX_GRAPH | GBX_INDEX_EXECUTIONS;
     gbx_status status = gbx_reader_open(directory, indexed, &out_verification->reader);
     if (!status)
-        status = verify_open(directory, observer, out_verification);
+        status = verify_open(directory, lock_fd, observer, out_verification);
     if (!status && out_verification->findings.has_failed)
         status = gbx_fail_memory("checking %s", directory);
     if (status)
