@@ -75,7 +75,6 @@ static gbx_status write_at(int fd, const void *bytes, uint64_t size, uint64_t of
 /* What memory holds before the call: the mirror of a picture that is never mapped. */
 static gbx_status paint(gbx_replay_engine *engine, const gbx_order *order, gbx_picture *picture) {
     gbx_payloads payloads = {0};
-    gbx_pattern_init();
     payloads.dump = gbx_replay_engine_payload(engine, &payloads.dump_bytes);
     gbx_picture_find_windows(picture, order);
     picture->mirror = malloc(picture->bytes + 1);

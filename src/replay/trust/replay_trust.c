@@ -82,16 +82,23 @@ static bool is_own_file(const char *path) {
 
 /* --- the cache --- */
 
+/* Whether an entry of a directory may have the same bytes as an object: a cache has many files, and
+ * opening each takes time. */
+static bool is_candidate(DIR *files, const char *name, off_t size) {
+    const char *ending = strrchr(name, '.');
+    struct stat about;
+    return ending && ending != name && strcmp(ending, ".so") == 0 &&
+           fstatat(dirfd(files), name, &about, AT_SYMLINK_NOFOLLOW) == 0 && about.st_size == size;
+}
+
 static gbx_status search_cache(int object, off_t size, char **out_path) {
     char *directory;
     GBX_TRY(gbx_cache_directory("kernels", &directory));
     DIR *files = opendir(directory);
     for (const struct dirent *file; files && !*out_path && (file = readdir(files)) != NULL;) {
         char path[PATH_MAX];
-        const char *ending = strrchr(file->d_name, '.');
-        bool fits =
-            (size_t)snprintf(path, sizeof path, "%s/%s", directory, file->d_name) < sizeof path;
-        if (fits && ending && ending != file->d_name && strcmp(ending, ".so") == 0 &&
+        if (is_candidate(files, file->d_name, size) &&
+            (size_t)snprintf(path, sizeof path, "%s/%s", directory, file->d_name) < sizeof path &&
             is_same_file(object, size, path) && is_own_file(path))
             *out_path = strdup(path);
     }

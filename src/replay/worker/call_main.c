@@ -114,7 +114,6 @@ static int serve(void) {
         return complain(GBX_WORKER_SERVE, "cannot start a thread");
     pthread_detach(lifeline);
     worker.pid = getpid();
-    gbx_pattern_init();
     gbx_kernel_call_catch_faults(&worker.board->fault, on_fault);
     for (;;) {
         gbx_worker_message message;

@@ -7,6 +7,7 @@
 enum { PERIOD = 65544, PIECE = 65536, SALT_BYTES = 7720 };
 
 static unsigned char tables[GBX_FLAVOURS][GBX_PATTERNS][PERIOD + PIECE];
+static bool is_made[GBX_FLAVOURS];
 
 static uint32_t next_random(uint64_t *state) {
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -40,24 +41,21 @@ static unsigned char byte_at(int pattern, gbx_pattern_flavour flavour, const gro
     return (unsigned char)(exponents[pattern][random & 1] | sign << 7);
 }
 
-static void fill_table(gbx_pattern_flavour flavour, uint64_t *state) {
+/* Most memories need one flavour, and a table takes as long as a small task. */
+static void make_table(gbx_pattern_flavour flavour) {
+    uint64_t state = UINT64_C(0x9e3779b97f4a7c15) * (flavour + 1);
     group g = {0};
     for (uint32_t i = 0; i < PERIOD; ++i) {
         if (i % 8 == 0)
-            g = (group){.is_zero = next_random(state) % 2 == 0,
-                        .is_large = next_random(state) % 8 == 0,
-                        .signs = next_random(state)};
+            g = (group){.is_zero = next_random(&state) % 2 == 0,
+                        .is_large = next_random(&state) % 8 == 0,
+                        .signs = next_random(&state)};
         for (int p = 0; p < GBX_PATTERNS; ++p)
-            tables[flavour][p][i] = byte_at(p, flavour, &g, i, next_random(state));
+            tables[flavour][p][i] = byte_at(p, flavour, &g, i, next_random(&state));
     }
     for (int p = 0; p < GBX_PATTERNS; ++p)
         memcpy(tables[flavour][p] + PERIOD, tables[flavour][p], PIECE);
-}
-
-void gbx_pattern_init(void) {
-    uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
-    for (gbx_pattern_flavour f = 0; f < GBX_FLAVOURS; ++f)
-        fill_table(f, &state);
+    is_made[flavour] = true;
 }
 
 gbx_pattern_flavour gbx_pattern_flavour_of(uint32_t widths) {
@@ -72,6 +70,8 @@ void gbx_pattern_fill(int pattern, gbx_pattern_flavour flavour, uint32_t salt, v
                       uint64_t bytes) {
     char *to = out_bytes;
     uint64_t place = (uint64_t)salt * SALT_BYTES % PERIOD;
+    if (!is_made[flavour])
+        make_table(flavour);
     while (bytes > 0) {
         uint64_t piece = bytes < PIECE ? bytes : PIECE;
         memcpy(to, tables[flavour][pattern] + place, piece);

@@ -27,10 +27,8 @@ typedef enum gbx_pattern_flavour {
 /* The flavour for a memory with elements of all widths, a bit each: 1 << bytes. */
 gbx_pattern_flavour gbx_pattern_flavour_of(uint32_t widths);
 
-/* Before the first use; once. */
-void gbx_pattern_init(void);
-
-/* The bytes of places 0 to `bytes`, where elements are aligned; `salt` tells memories apart. */
+/* One thread. The bytes of places 0 to `bytes`, where elements are aligned; `salt` tells memories
+ * apart. */
 void gbx_pattern_fill(int pattern, gbx_pattern_flavour flavour, uint32_t salt, void *out_bytes,
                       uint64_t bytes);
 

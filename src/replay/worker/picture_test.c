@@ -28,7 +28,6 @@ static const gbx_payloads payloads = {.dump = dump, .dump_bytes = sizeof dump};
 
 static int prepare(void **state) {
     (void)state;
-    gbx_pattern_init();
     memset(&made, 0, sizeof made);
     for (unsigned i = 0; i < PAYLOAD_BYTES; ++i)
         dump[i] = (unsigned char)(i * 7 + i / 256 * 3 + 1);
