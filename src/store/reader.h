@@ -296,8 +296,8 @@ GBX_MUST_USE gbx_status gbx_reader_result(gbx_reader *reader, uint64_t position,
 /* --- payload --- */
 
 /*
- * Opens the payload file and checks that it is as long as the records say, of the tasks that the
- * reader was opened for; needs GBX_INDEX_ARGUMENTS. Needs no file when no record has payload. Fails
+ * Opens the payload file and checks that it is as long as results and the records of the reader's
+ * tasks say; needs GBX_INDEX_ARGUMENTS. Needs no file when no record has payload. Fails
  * with GBX_NOT_FOUND, GBX_IO, and GBX_BAD_FORMAT naming the first entry whose bytes lie beyond the
  * file's end. Call it at most once.
  */
