@@ -28,7 +28,8 @@ typedef struct aftermath {
 static gbx_status read_all_tasks(gbx_replay_memory *memory) {
     if (memory->all)
         return NULL;
-    GBX_TRY(gbx_reader_open(memory->directory, GBX_INDEX_ARGUMENTS, &memory->reader));
+    if (!memory->reader)
+        GBX_TRY(gbx_reader_open(memory->directory, GBX_INDEX_ARGUMENTS, &memory->reader));
     const gbx_reader_extent *extent = gbx_reader_get_extent(memory->reader);
     if (extent->stop != GBX_STOP_END)
         return gbx_fail(GBX_BAD_FORMAT,

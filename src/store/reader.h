@@ -54,10 +54,9 @@ GBX_MUST_USE gbx_status gbx_reader_open(const char *directory, unsigned indexed,
                                         gbx_reader **out_reader);
 
 /*
- * The same for who needs only the tasks from `first` to `last`. Blocks that cannot hold one of
- * their records are passed over: of each, only the head and the RANGE record are read and checked.
- * The time does not grow with the tasks between, only a little with the number of blocks. A journal
- * of an older version, and a manifest, are read in full.
+ * The same for callers that need only the tasks from `first` to `last`. Blocks that cannot hold a
+ * record of these are passed over: of each, only the head and the RANGE record are read and
+ * checked. A journal of an older version and a manifest are read in full.
  *
  * The index has only records of these tasks; entries (analysis/entries.h) are numbered among them.
  * Lists, END, what was run, the number of lost and of newer records, and whether the dump is

@@ -30,8 +30,17 @@ static uint32_t count_records(const uint8_t *records, size_t bytes) {
     return count;
 }
 
-static void repair_block(gbx_block_header *header, const uint8_t *records, size_t room,
-                         uint32_t sequence, repair how) {
+static void repair_range(uint8_t *records, size_t bytes) {
+    gbx_record_range range;
+    if (bytes < sizeof range || records[0] != GBX_RECORD_RANGE)
+        return;
+    memcpy(&range, records, sizeof range);
+    range.check = XXH3_64bits(&range, offsetof(gbx_record_range, check));
+    memcpy(records, &range, sizeof range);
+}
+
+static void repair_block(gbx_block_header *header, uint8_t *records, size_t room, uint32_t sequence,
+                         repair how) {
     if (how == REPAIR_BLOCKS) {
         header->magic = GBX_BLOCK_MAGIC;
         header->sequence = sequence;
@@ -40,8 +49,10 @@ static void repair_block(gbx_block_header *header, const uint8_t *records, size_
         header->record_bytes -= header->record_bytes % 8;
         header->record_count = count_records(records, header->record_bytes);
     }
-    if (header->record_bytes <= room)
+    if (header->record_bytes <= room) {
+        repair_range(records, header->record_bytes);
         header->checksum = XXH3_64bits(records, header->record_bytes);
+    }
     header->head_check = XXH3_64bits(header, offsetof(gbx_block_header, head_check));
 }
 

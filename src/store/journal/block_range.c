@@ -4,7 +4,7 @@
 
 #include "store/journal/record.h"
 
-uint64_t gbx_block_range_check(const gbx_record_range *range) {
+uint64_t gbx_block_range_checksum(const gbx_record_range *range) {
     return XXH3_64bits(range, offsetof(gbx_record_range, check));
 }
 
@@ -28,12 +28,12 @@ void gbx_block_range_make(const void *records, uint64_t bytes, gbx_record_range 
                                              .task = first},
                                     .last_task = last,
                                     .types = types};
-    out_range->check = gbx_block_range_check(out_range);
+    out_range->check = gbx_block_range_checksum(out_range);
 }
 
 bool gbx_block_range_is_intact(const gbx_record_range *range) {
     return range->head.type == GBX_RECORD_RANGE && range->head.words >= sizeof *range / 8 &&
-           range->check == gbx_block_range_check(range);
+           range->check == gbx_block_range_checksum(range);
 }
 
 bool gbx_block_range_may_hold(const gbx_record_range *range, gbx_task_range tasks,

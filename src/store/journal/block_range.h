@@ -24,7 +24,7 @@
 void gbx_block_range_make(const void *records, uint64_t bytes, gbx_record_range *out_range);
 
 /* What its check must be. */
-uint64_t gbx_block_range_check(const gbx_record_range *range);
+uint64_t gbx_block_range_checksum(const gbx_record_range *range);
 
 /* Whether the first bytes of a block are a RANGE as it was written. It may still be false: only
  * gbx_dump_verify compares it with its block. */

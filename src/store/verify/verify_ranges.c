@@ -26,7 +26,7 @@ static void check_range(gbx_findings *findings, const gbx_journal_block *block) 
     gbx_block_range_make(block->records + first->words, block->record_bytes - first->words * 8,
                          &is);
     if (!gbx_block_range_is_intact(said))
-        compare(findings, block, "check", gbx_block_range_check(said), said->check);
+        compare(findings, block, "check", gbx_block_range_checksum(said), said->check);
     compare(findings, block, "types", is.types, said->types);
     bool has_tasks = is.types & GBX_TASK_TYPES;
     if (!has_tasks && said->head.task > said->last_task)
