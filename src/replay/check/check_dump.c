@@ -1,0 +1,271 @@
+/* Checks the tasks of a dump, many at a time. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/orchestration.h>
+
+#include "analysis/graph.h"
+#include "base/memory.h"
+#include "replay/check/internal.h"
+
+static const char doing[] = "checking the dump's tasks";
+
+/* A task that is being checked: its kernels and its references are called again. */
+typedef struct asked {
+    gbx_check_job job;
+    gbx_replay_job kernels;
+    bool asks_kernels;
+    gbx_status refusal; /* why its kernels are not called */
+} asked;
+
+enum { MAX_ASKED = 512 };
+
+typedef struct flow {
+    const gbx_check_request *request;
+    gbx_replay_session session;
+    gbx_task_graph *graph;
+    gbx_references *references;
+    gbx_check_report *report;
+    asked *items[MAX_ASKED]; /* in order: a ring */
+    uint32_t first;
+    uint32_t count;
+} flow;
+
+/* --- selecting tasks --- */
+
+static bool is_named(const gbx_check_filter *filter, const gbx_run_info *run, uint32_t func_id) {
+    const gbx_run_kernel *kernel =
+        func_id == GBX_NO_KERNEL ? NULL : gbx_run_info_kernel(run, func_id);
+    return kernel && gbx_selection_has_name(&filter->kernels, kernel->name);
+}
+
+/* A task without record has no kernel and no id. */
+static gbx_status match(const flow *f, uint64_t task, bool *out_is_chosen) {
+    const gbx_check_filter *filter = f->request->filter;
+    gbx_record_task record;
+    bool is_found = false;
+    bool is_any = filter->numbers.count == 0 && filter->ids.count == 0;
+    bool is_named_so = filter->kernels.count == 0;
+    *out_is_chosen = is_any && is_named_so;
+    if (*out_is_chosen)
+        return NULL;
+    GBX_TRY(gbx_reader_find_task(f->report->reader, task, &record, &is_found));
+    for (size_t i = 0; is_found && i < GBX_SUBTASK_COUNT && !is_named_so; ++i)
+        is_named_so = is_named(filter, gbx_reader_run(f->report->reader), record.func_ids[i]);
+    *out_is_chosen =
+        is_named_so && (is_any || gbx_selection_has_number(&filter->numbers, task) ||
+                        (is_found && gbx_selection_has_number(&filter->ids, record.task_id)));
+    return NULL;
+}
+
+/* --- checking tasks --- */
+
+static void report_progress(const flow *f, gbx_check_step step, uint64_t count) {
+    if (f->request->progress)
+        f->request->progress(f->request->progress_context, step, count);
+}
+
+static void free_asked(asked *one) {
+    gbx_check_job_free(&one->job);
+    gbx_status_free(one->refusal);
+    free(one);
+}
+
+/* Kernels that cannot be called do not keep references from being compared. */
+static gbx_status ask_kernels(flow *f, asked *one) {
+    if (one->job.task.dispatch_count == 0 || !one->job.task.did_complete)
+        return NULL;
+    one->refusal = gbx_replay_session_job(&f->session, &one->job.task, &one->kernels);
+    if (!one->refusal)
+        one->refusal = gbx_replay_submit(f->session.engine, &one->kernels.request);
+    one->asks_kernels = !one->refusal;
+    return NULL;
+}
+
+static gbx_status ask(flow *f, uint64_t task) {
+    asked *one = malloc(sizeof *one);
+    if (!one)
+        return gbx_fail_memory("checking task %" PRIu64, task);
+    gbx_check_job_init(&one->job);
+    one->asks_kernels = false;
+    one->refusal = NULL;
+    f->items[(f->first + f->count++) % MAX_ASKED] = one;
+    GBX_TRY(gbx_check_prepare(&one->job, f->request->entries, task, f->references->items,
+                              f->references->count));
+    GBX_TRY(ask_kernels(f, one));
+    if (!one->job.is_asked)
+        return NULL;
+    gbx_status status = gbx_replay_submit(f->session.engine, &one->job.request);
+    return status ? gbx_check_refuse(&one->job, status) : NULL;
+}
+
+/* A reference that hung would hang again in each task of its kernel. */
+static void leave_out_hung(const flow *f, uint32_t func_id) {
+    for (size_t i = 0; func_id != GBX_NO_KERNEL && i < f->references->count; ++i)
+        if (f->references->items[i].func_id == func_id) {
+            f->references->items[i].object = NULL;
+            f->references->items[i].why_not = GBX_HUNG_BEFORE;
+        }
+}
+
+/* Keeps the result of the kernels if it accuses them. */
+static gbx_status take_kernels(flow *f, asked *one, gbx_check_line *line) {
+    gbx_replay_taken taken = {0};
+    bool is_there;
+    gbx_replay_result result = {0};
+    if (one->asks_kernels) {
+        GBX_TRY(gbx_replay_take(f->session.engine, true, &taken, &is_there));
+        if (taken.status)
+            one->refusal = taken.status;
+    }
+    if (!one->asks_kernels || one->refusal) {
+        gbx_replay_outcome_free(&taken.outcome);
+        const char *why = one->refusal ? gbx_status_message(one->refusal)
+                                       : "it is incomplete in the dump, or did not complete";
+        f->report->not_called++;
+        return gbx_check_report_keep(f->report, why, &line->not_called);
+    }
+    gbx_status status = gbx_replay_result_make(&one->kernels, &taken.outcome, &result);
+    gbx_replay_outcome_free(&taken.outcome);
+    line->differs = result.verdict == GBX_REPLAY_DIFFERS;
+    line->replayed = (int32_t)result.verdict;
+    bool is_accused = result.finding_count > result.note_count || result.fault;
+    if (!status && is_accused) {
+        status = gbx_array_reserve(&f->report->accused, &f->report->accused_capacity,
+                                   f->report->accused_count + 1, doing);
+        if (!status) {
+            line->accused = (int64_t)f->report->accused_count;
+            f->report->accused[f->report->accused_count++] = result;
+            return NULL;
+        }
+    }
+    gbx_replay_result_free(&result);
+    return status;
+}
+
+static gbx_status take_references(flow *f, asked *one) {
+    gbx_replay_taken taken = {0};
+    bool is_there;
+    if (!one->job.is_asked)
+        return NULL;
+    GBX_TRY(gbx_replay_take(f->session.engine, true, &taken, &is_there));
+    gbx_status status = taken.status ? gbx_check_refuse(&one->job, taken.status)
+                                     : gbx_check_conclude(&one->job, &taken.outcome);
+    gbx_replay_outcome_free(&taken.outcome);
+    leave_out_hung(f, one->job.result.hung_func_id);
+    return status;
+}
+
+static gbx_status take_first(flow *f) {
+    asked *one = f->items[f->first];
+    f->first = (f->first + 1) % MAX_ASKED;
+    --f->count;
+    gbx_check_line kernels = {.accused = -1, .replayed = -1};
+    gbx_status status = take_kernels(f, one, &kernels);
+    if (!status)
+        status = take_references(f, one);
+    if (!status)
+        status = gbx_check_report_add(f->report, one->job.task.task, &one->job.result);
+    if (!status) {
+        gbx_check_line *line = &f->report->lines[f->report->count - 1];
+        line->accused = kernels.accused;
+        line->differs = kernels.differs && !one->job.result.is_damaged;
+        f->report->differing += line->differs;
+        line->replayed = kernels.replayed;
+        line->not_called = kernels.not_called;
+    }
+    free_asked(one);
+    report_progress(f, GBX_CHECK_GOES_ON, f->report->count + f->report->left_out);
+    return status;
+}
+
+static gbx_status finish(flow *f) {
+    while (f->count > 0)
+        GBX_TRY(take_first(f));
+    return NULL;
+}
+
+static gbx_status check_all(flow *f) {
+    uint64_t count = gbx_task_graph_count(f->graph);
+    report_progress(f, GBX_CHECK_STARTS, count);
+    for (uint64_t i = 0; i < count; ++i) {
+        uint64_t task = gbx_task_graph_at(f->graph, i)->task;
+        bool is_chosen;
+        GBX_TRY(match(f, task, &is_chosen));
+        if (f->count == MAX_ASKED)
+            GBX_TRY(take_first(f));
+        if (is_chosen)
+            GBX_TRY(ask(f, task));
+        else
+            ++f->report->left_out;
+    }
+    GBX_TRY(finish(f));
+    return gbx_check_acquit(&f->session, f->references, f->report);
+}
+
+/* --- opening --- */
+
+/* Adds advice to the sentence about a scene that cannot be used. */
+static gbx_status open_references(flow *f) {
+    static const char *const advice[] = {
+        [GBX_SCENE_UNKNOWN] = "name it with --scene DIR",
+        [GBX_SCENE_FOREIGN] = "if you trust it, name it with --scene",
+        [GBX_SCENE_OTHER] = "name another with --scene DIR",
+        [GBX_SCENE_CHANGED] = "run again, or name an unchanged copy with --scene DIR",
+        [GBX_SCENE_BROKEN] = NULL};
+    gbx_scene_trouble trouble;
+    gbx_status status =
+        gbx_references_open(f->request->scene, f->request->directory, f->session.kept,
+                            gbx_reader_run(f->report->reader), &f->references, &trouble);
+    if (!status || !advice[trouble])
+        return status;
+    gbx_status advised =
+        gbx_fail(gbx_status_code(status), "%s; %s", gbx_status_message(status), advice[trouble]);
+    gbx_status_free(status);
+    return advised;
+}
+
+static gbx_status open_all(flow *f) {
+    const gbx_check_request *request = f->request;
+    if (request->filter->numbers.count > 0 &&
+        !(gbx_reader_get_origin(f->report->reader)->known & GBX_KNOWN_TASK_SEQ))
+        return gbx_fail(GBX_INVALID_ARGUMENT,
+                        "--task: this dump does not number its tasks; give an id such as 0x11");
+    const gbx_replay_session_config config = {.entries = request->entries,
+                                              .directory = request->directory,
+                                              .is_trusted = request->is_trusted,
+                                              .timeout_ms = request->timeout_ms,
+                                              .dispatch = -1,
+                                              .runs = 1,
+                                              .jobs = request->jobs};
+    GBX_TRY(gbx_replay_session_open(&config, &f->session));
+    GBX_TRY(gbx_task_graph_create(f->report->reader, &f->graph));
+    report_progress(f, GBX_CHECK_COMPILES, 0);
+    GBX_TRY(open_references(f));
+    f->report->bad_edges = gbx_task_graph_bad_edges(f->graph);
+    f->report->scene = strdup(f->references->scene->path);
+    if (!f->report->scene)
+        return gbx_fail_memory("checking %s", request->directory);
+    return NULL;
+}
+
+gbx_status gbx_check_dump(const gbx_check_request *request, gbx_check_report *out_report) {
+    flow *f = calloc(1, sizeof *f); /* too large for a stack */
+    *out_report = (gbx_check_report){.reader = gbx_entries_reader(request->entries),
+                                     .keeps_all = request->keeps_all};
+    if (!f)
+        return gbx_fail_memory("checking %s", request->directory);
+    f->request = request;
+    f->report = out_report;
+    gbx_status status = open_all(f);
+    if (!status)
+        status = check_all(f);
+    for (; f->count > 0; --f->count, f->first = (f->first + 1) % MAX_ASKED)
+        free_asked(f->items[f->first]);
+    gbx_replay_session_close(&f->session);
+    gbx_references_close(f->references);
+    gbx_task_graph_destroy(f->graph);
+    free(f);
+    return status;
+}
