@@ -107,7 +107,8 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
     /* To have checked nothing is not a success. */
     bool is_good = report.verdicts[GBX_CHECK_RIGHT] > 0 &&
                    report.verdicts[GBX_CHECK_INTRODUCED] == 0 &&
-                   report.verdicts[GBX_CHECK_OVERWRITTEN] == 0 && report.accused_count == 0 &&
+                   report.verdicts[GBX_CHECK_OVERWRITTEN] == 0 &&
+                   report.verdicts[GBX_CHECK_NOT_REPEATED] == 0 && report.accused == 0 &&
                    report.differing == 0;
     invocation->exit_code = is_good ? GBX_EXIT_OK : GBX_EXIT_DIFFERS;
     gbx_check_report_free(&report);

@@ -8,7 +8,8 @@
 static const gbx_name verdict_names[] = {[GBX_CHECK_RIGHT] = {.name = "right"},
                                          [GBX_CHECK_INTRODUCED] = {.name = "introduced"},
                                          [GBX_CHECK_NOT_CHECKED] = {.name = "not_checked"},
-                                         [GBX_CHECK_OVERWRITTEN] = {.name = "overwritten"}};
+                                         [GBX_CHECK_OVERWRITTEN] = {.name = "overwritten"},
+                                         [GBX_CHECK_NOT_REPEATED] = {.name = "not_repeated"}};
 static const gbx_name_set verdict_set = {verdict_names, GBX_CHECK_VERDICT_COUNT};
 
 typedef struct reporting {
@@ -102,11 +103,12 @@ static const gbx_field task_fields[] = {
     GBX_FIELD(task_row, of.missing_outputs, COUNT, "missing_outputs", NULL),
     GBX_FIELD_IF(task_row, is_stray_known, of.stray_bytes, COUNT, "stray_bytes", NULL),
     GBX_FIELD(task_row, replay, STRING, "replay", NULL),
-    GBX_FIELD(task_row, of.not_called, STRING, "not_called", NULL)};
+    GBX_FIELD(task_row, of.kernels.why_not, STRING, "not_called", NULL)};
 
 static task_row make_task(const reporting *r, const gbx_check_line *line) {
+    const gbx_check_kernels *kernels = &line->kernels;
     return (task_row){*line, kernel_name(r, line), !line->stray_is_unknown,
-                      line->replayed < 0 ? NULL : gbx_replay_verdict_name(line->replayed)};
+                      kernels->is_called ? gbx_replay_verdict_name(kernels->verdict) : NULL};
 }
 
 #define OUTPUT(member, kind, key, ...)                                                             \
@@ -157,7 +159,7 @@ static bool has_failed(const gbx_reader *reader) {
     return gbx_reader_end(reader) && !gbx_reader_has_ended_well(reader);
 }
 
-/* Where no task is wrong. */
+/* Where no task is wrong in the dump. */
 static void print_verdict(const reporting *r) {
     const gbx_check_report *report = r->report;
     gbx_texts *t = &r->sink->texts;
@@ -165,11 +167,6 @@ static void print_verdict(const reporting *r) {
     uint64_t unchecked = report->verdicts[GBX_CHECK_NOT_CHECKED];
     const char *tasks =
         gbx_text_counted(t, report->count, report->left_out > 0 ? "chosen task" : "task");
-    if (right == 0 && report->verdicts[GBX_CHECK_OVERWRITTEN] > 0) {
-        gbx_sink_print(r->sink, "no task is wrong for its own inputs; %s overwritten\n",
-                       gbx_text_counted(t, report->verdicts[GBX_CHECK_OVERWRITTEN], "task"));
-        return;
-    }
     if (right == 0) {
         gbx_sink_print(r->sink, "nothing was checked: %s%s\n",
                        report->count > 0 ? tasks : "the dump has no tasks",
@@ -201,14 +198,10 @@ static void print_verdict(const reporting *r) {
 
 /* --- text: kernels that were called again --- */
 
-static const gbx_replay_result *accused_of(const reporting *r, const gbx_check_line *line) {
-    return line->accused < 0 ? NULL : &r->report->accused[line->accused];
-}
-
 /* The first task, in graph order, whose kernel has a finding or fails; NULL for none. */
 static const gbx_check_line *first_accused(const reporting *r) {
     for (uint64_t i = 0; i < r->report->count; ++i)
-        if (r->report->lines[i].accused >= 0)
+        if (r->report->lines[i].kernels.is_accused)
             return &r->report->lines[i];
     return NULL;
 }
@@ -216,7 +209,7 @@ static const gbx_check_line *first_accused(const reporting *r) {
 /* What its first finding is, or how it fails. */
 static const char *accusation(const reporting *r, const gbx_check_line *line) {
     gbx_texts *t = &r->sink->texts;
-    const gbx_replay_result *result = accused_of(r, line);
+    const gbx_replay_result *result = &r->report->results[line->kernels.result];
     for (uint32_t i = 0; i < result->finding_count; ++i)
         if (!gbx_replay_is_note(&result->findings[i]))
             return gbx_text_finding(t, r->report->reader, result, &result->findings[i]);
@@ -229,7 +222,7 @@ static void print_accused(const reporting *r, const gbx_check_line *without) {
     uint64_t shown = 0;
     for (uint64_t i = 0; i < r->report->count; ++i) {
         const gbx_check_line *line = &r->report->lines[i];
-        if (line->accused < 0 || line == without)
+        if (!line->kernels.is_accused || line == without)
             continue;
         if (shown++ < GBX_CHECK_LINES_MAX)
             gbx_sink_print(r->sink, "finding: %s\n", accusation(r, line));
@@ -238,22 +231,37 @@ static void print_accused(const reporting *r, const gbx_check_line *without) {
         gbx_sink_more(r->sink, "finding: ", shown, GBX_CHECK_LINES_MAX, "; --json lists all\n");
 }
 
-static void print_victims(const reporting *r) {
+/* A task that is wrong in the dump, but whose kernel leaves the right values. */
+static const char *acquittal(const reporting *r, const gbx_check_line *line) {
     gbx_texts *t = &r->sink->texts;
+    return gbx_text_format(t,
+                           "task %s, %s, is wrong in the dump, but its kernel leaves the right "
+                           "values when it is called again: %s",
+                           task_text(r, line), kernel_text(r, line),
+                           gbx_text_shown(t, line->reason));
+}
+
+/* `without` is shown already. */
+static void print_acquitted(const reporting *r, gbx_check_verdict verdict, const char *word,
+                            const gbx_check_line *without) {
     uint64_t shown = 0;
     for (uint64_t i = 0; i < r->report->count; ++i) {
         const gbx_check_line *line = &r->report->lines[i];
-        if (line->verdict != GBX_CHECK_OVERWRITTEN)
+        if (line->verdict != verdict || line == without)
             continue;
         if (shown++ < GBX_CHECK_LINES_MAX)
-            gbx_sink_print(r->sink,
-                           "overwritten: task %s, %s, is wrong in the dump, but its kernel leaves "
-                           "the right values: %s\n",
-                           task_text(r, line), kernel_text(r, line),
-                           gbx_text_shown(t, line->reason));
+            gbx_sink_print(r->sink, "%s: %s\n", word, acquittal(r, line));
     }
     if (shown > GBX_CHECK_LINES_MAX)
-        gbx_sink_more(r->sink, "overwritten: ", shown, GBX_CHECK_LINES_MAX, "; --json lists all\n");
+        gbx_sink_more(r->sink, gbx_text_format(&r->sink->texts, "%s: ", word), shown,
+                      GBX_CHECK_LINES_MAX, "; --json lists all\n");
+}
+
+static const gbx_check_line *first_with(const reporting *r, gbx_check_verdict verdict) {
+    for (uint64_t i = 0; i < r->report->count; ++i)
+        if (r->report->lines[i].verdict == verdict)
+            return &r->report->lines[i];
+    return NULL;
 }
 
 /* Without a reference that says which is right. */
@@ -263,9 +271,8 @@ static void print_differing(const reporting *r) {
     const gbx_check_line *first = NULL;
     for (uint64_t i = 0; i < r->report->count; ++i) {
         const gbx_check_line *line = &r->report->lines[i];
-        bool is_listed = line->verdict == GBX_CHECK_INTRODUCED ||
-                         line->verdict == GBX_CHECK_OVERWRITTEN || line->accused >= 0;
-        if (!line->differs || is_listed)
+        bool is_judged = line->verdict != GBX_CHECK_RIGHT && line->verdict != GBX_CHECK_NOT_CHECKED;
+        if (!line->kernels.differs || is_judged || line->kernels.is_accused)
             continue;
         if (count++ == 0)
             first = line;
@@ -273,25 +280,35 @@ static void print_differing(const reporting *r) {
     if (first)
         gbx_sink_print(
             r->sink,
-            "differs: %s whose kernels leave other values than the dump has when they are "
-            "called again, the first is task %s: %s\n",
+            "differs: when called again, the kernels of %s leave other values than the dump has; "
+            "the first is task %s: %s\n",
             gbx_text_counted(t, count, "task"), task_text(r, first),
             gbx_text_shown(t, replay_text(r, first)));
 }
 
-/* Kernels that were not called: nothing is known about what else they write. */
-static void print_not_called(const reporting *r) {
+static void print_not_asked(const reporting *r, const char *what, gbx_check_skipped skipped,
+                            const char *why) {
     gbx_texts *t = &r->sink->texts;
-    for (uint64_t i = 0; i < r->report->count; ++i) {
-        const gbx_check_line *line = &r->report->lines[i];
-        if (!line->not_called)
-            continue;
-        gbx_sink_print(r->sink,
-                       "not asked: what else kernels read and write, in %s, first in task %s: %s\n",
-                       gbx_text_counted(t, r->report->not_called, "task"), task_text(r, line),
-                       gbx_text_shown(t, line->not_called));
-        return;
-    }
+    if (skipped.count > 0)
+        gbx_sink_print(r->sink, "not asked: %s of %s, the first is task %s: %s\n", what,
+                       gbx_text_counted(t, skipped.count, "task"),
+                       task_text(r, &r->report->lines[skipped.first]), gbx_text_shown(t, why));
+}
+
+/* What is not known about kernels, and why. */
+static void print_all_not_asked(const reporting *r) {
+    const gbx_check_report *report = r->report;
+    const gbx_check_skipped *orders = report->orders;
+    gbx_check_skipped skipped = {.count = report->not_called};
+    while (skipped.count > 0 && !report->lines[skipped.first].kernels.why_not)
+        ++skipped.first;
+    print_not_asked(r, "stray writes, undeclared reads and races", skipped,
+                    skipped.count > 0 ? report->lines[skipped.first].kernels.why_not : "");
+    print_not_asked(r, "races", orders[GBX_ORDER_WAITS], "blocks wait for each other");
+    print_not_asked(r, "races", orders[GBX_ORDER_SPINS], "blocks wait without yielding");
+    print_not_asked(r, "races", orders[GBX_ORDER_TOO_LARGE],
+                    "there are too many blocks, or too large outputs");
+    print_not_asked(r, "stray writes", report->stray_unknown, "tensors are too large");
 }
 
 /* "250 checked: 6 introduced, 244 right; 6 not checked" */
@@ -307,8 +324,11 @@ static void print_counts(const reporting *r) {
     if (verdicts[GBX_CHECK_OVERWRITTEN] > 0)
         gbx_sink_print(r->sink, "; %s overwritten by another task",
                        gbx_text_count(t, verdicts[GBX_CHECK_OVERWRITTEN]));
-    if (report->accused_count > 0)
-        gbx_sink_print(r->sink, "; %s with findings", gbx_text_count(t, report->accused_count));
+    if (verdicts[GBX_CHECK_NOT_REPEATED] > 0)
+        gbx_sink_print(r->sink, "; %s not repeated",
+                       gbx_text_count(t, verdicts[GBX_CHECK_NOT_REPEATED]));
+    if (report->accused > 0)
+        gbx_sink_print(r->sink, "; %s with findings", gbx_text_count(t, report->accused));
     if (report->left_out > 0)
         gbx_sink_print(r->sink, "; %s left out by --kernel and --task",
                        gbx_text_count(t, report->left_out));
@@ -459,18 +479,23 @@ static gbx_status print_text(const reporting *r, const gbx_check_line *first) {
     kernel_row row;
     const gbx_check_line *accused = first_accused(r);
     bool is_accused_first = accused && (!first || accused < first);
+    const gbx_check_line *head = first || accused ? NULL : first_with(r, GBX_CHECK_NOT_REPEATED);
     if (is_accused_first)
         gbx_sink_print(r->sink, "%s\n%s\n", accusation(r, accused),
                        gbx_text_shown(&r->sink->texts, replay_text(r, accused)));
     if (first)
         print_first(r, first);
+    else if (head)
+        gbx_sink_print(r->sink, "%s\n%s\n", acquittal(r, head),
+                       gbx_text_shown(&r->sink->texts, replay_text(r, head)));
     else if (!accused)
         print_verdict(r);
     print_counts(r);
     print_accused(r, is_accused_first ? accused : NULL);
-    print_victims(r);
+    print_acquitted(r, GBX_CHECK_OVERWRITTEN, "overwritten", NULL);
+    print_acquitted(r, GBX_CHECK_NOT_REPEATED, "not repeated", head);
     print_differing(r);
-    print_not_called(r);
+    print_all_not_asked(r);
     if (first) {
         gbx_sink_print(r->sink, "\n");
         GBX_TRY(print_introduced(r));
@@ -515,6 +540,13 @@ static void put_task(const reporting *r, const gbx_check_line *line) {
     gbx_json_end_object(json);
 }
 
+/* Called tasks with several dispatches that were not called one at a time. */
+static uint64_t count_no_races(const gbx_check_report *report) {
+    const gbx_check_skipped *orders = report->orders;
+    return orders[GBX_ORDER_WAITS].count + orders[GBX_ORDER_SPINS].count +
+           orders[GBX_ORDER_TOO_LARGE].count;
+}
+
 static gbx_status print_json(const reporting *r, const gbx_check_line *first) {
     const gbx_check_report *report = r->report;
     const uint64_t *verdicts = report->verdicts;
@@ -530,8 +562,9 @@ static gbx_status print_json(const reporting *r, const gbx_check_line *first) {
     gbx_json_put_u64(json, "left_out", report->left_out);
     gbx_json_put_u64(json, "bad_edges", report->bad_edges);
     gbx_json_put_u64(json, "not_called", report->not_called);
+    gbx_json_put_u64(json, "races_not_asked", count_no_races(report));
     put_first(r, first);
-    gbx_findings_put(r->sink, report->reader, report->accused, report->accused_count);
+    gbx_findings_put(r->sink, report->reader, report->results, report->result_count);
     gbx_json_put_rows(json, "kernels",
                       GBX_ROWS_MADE(kernel_fields, r, r->kernel_count, make_kernel, &row));
     gbx_json_key(json, "tasks");

@@ -36,7 +36,6 @@ static void not_checked(gbx_check_result *result, const char *format, ...) {
 static void begin_result(gbx_check_result *result) {
     memset(result, 0, offsetof(gbx_check_result, outputs));
     result->verdict = GBX_CHECK_RIGHT;
-    result->hung_func_id = GBX_NO_KERNEL;
 }
 
 /* --- references --- */
@@ -58,8 +57,6 @@ static bool find_objects(checking *c) {
         if (!reference)
             not_checked(c->result, "the scene has no kernel %s, func_id %" PRIu32, name,
                         c->task->func_ids[i]);
-        else if (!reference->object && reference->why_not)
-            not_checked(c->result, "the reference of kernel %s %s", name, reference->why_not);
         else if (!reference->object)
             not_checked(c->result, "kernel %s has no reference in scene.json", name);
         else
@@ -139,15 +136,15 @@ static void note_fault(const checking *c, const gbx_replay_fault *fault) {
     const char *name = c->task->kernel_names[subtask];
     const char *word = fault->signal > 0 ? sigabbrev_np(fault->signal) : NULL;
     if (fault->is_known) {
-        not_checked(c->result, "the reference of kernel %s %s", name, GBX_HUNG_BEFORE);
+        not_checked(c->result,
+                    "the reference of kernel %s hung in an earlier task and was not run again",
+                    name);
     } else if (fault->is_stuck) {
         not_checked(c->result, "the reference of kernel %s waits for a flag that nothing sets",
                     name);
-        c->result->hung_func_id = c->task->func_ids[subtask];
     } else if (fault->is_hang) {
         not_checked(c->result, "the reference of kernel %s hung: it took longer than --timeout",
                     name);
-        c->result->hung_func_id = c->task->func_ids[subtask];
     } else if (word) {
         not_checked(c->result, "the reference of kernel %s crashed with SIG%s", name, word);
     } else {

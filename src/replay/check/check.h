@@ -10,15 +10,11 @@
 #include "store/run/kept_run.h"
 #include "tensor/compare/compare.h"
 
-/* Why a reference is not run. */
-#define GBX_HUNG_BEFORE "hung in an earlier task and was not run again"
-
 /* The reference of one kernel. */
 typedef struct gbx_check_reference {
     uint32_t func_id;
-    const char *object;  /* shared object of the reference; NULL if the kernel has none */
-    const char *why_not; /* without object: "hung in an earlier task"; NULL: not in the scene */
-    double rtol;         /* negative if the scene does not have it, like the next */
+    const char *object; /* shared object of the reference; NULL if the kernel has none */
+    double rtol;        /* negative if the scene does not have it, like the next */
     double atol;
 } gbx_check_reference;
 
@@ -35,8 +31,10 @@ typedef enum gbx_check_verdict {
     GBX_CHECK_RIGHT = 0,
     GBX_CHECK_INTRODUCED = 1, /* wrong for its own inputs */
     GBX_CHECK_NOT_CHECKED = 2,
-    GBX_CHECK_OVERWRITTEN = 3, /* wrong in the dump, but its kernel leaves the right values */
-    GBX_CHECK_VERDICT_COUNT = 4
+    GBX_CHECK_OVERWRITTEN = 3,  /* wrong in the dump, but its kernel leaves the right values, and
+                                   another task wrote there */
+    GBX_CHECK_NOT_REPEATED = 4, /* likewise, but no task is known to have written there */
+    GBX_CHECK_VERDICT_COUNT = 5
 } gbx_check_verdict;
 
 typedef struct gbx_check_result {
@@ -45,7 +43,6 @@ typedef struct gbx_check_result {
     uint32_t output_count;    /* of `outputs` */
     uint32_t worst_output;    /* of INTRODUCED: the first output that is wrong */
     uint32_t missing_outputs; /* not complete in the dump: not compared */
-    uint32_t hung_func_id;    /* the kernel whose reference hung; UINT32_MAX for none */
     uint64_t stray_bytes;     /* that references changed outside of outputs and inouts */
     uint64_t stray_address;   /* of the first one */
     bool stray_is_unknown;    /* tensors are too large to search: the two above are 0 */

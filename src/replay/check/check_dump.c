@@ -72,13 +72,23 @@ static void free_asked(asked *one) {
     free(one);
 }
 
+/* Keeps the failure of a task's kernels; any other ends the check. */
+static gbx_status refuse_kernels(asked *one, gbx_status status) {
+    gbx_code code = gbx_status_code(status);
+    if (code != GBX_OUT_OF_RANGE && code != GBX_EXHAUSTED && code != GBX_BAD_KERNEL)
+        return status;
+    one->refusal = status;
+    return NULL;
+}
+
 /* Kernels that cannot be called do not keep references from being compared. */
 static gbx_status ask_kernels(flow *f, asked *one) {
     if (one->job.task.dispatch_count == 0 || !one->job.task.did_complete)
         return NULL;
     one->refusal = gbx_replay_session_job(&f->session, &one->job.task, &one->kernels);
-    if (!one->refusal)
-        one->refusal = gbx_replay_submit(f->session.engine, &one->kernels.request);
+    if (one->refusal)
+        return NULL;
+    GBX_TRY(refuse_kernels(one, gbx_replay_submit(f->session.engine, &one->kernels.request)));
     one->asks_kernels = !one->refusal;
     return NULL;
 }
@@ -100,48 +110,59 @@ static gbx_status ask(flow *f, uint64_t task) {
     return status ? gbx_check_refuse(&one->job, status) : NULL;
 }
 
-/* A reference that hung would hang again in each task of its kernel. */
-static void leave_out_hung(const flow *f, uint32_t func_id) {
-    for (size_t i = 0; func_id != GBX_NO_KERNEL && i < f->references->count; ++i)
-        if (f->references->items[i].func_id == func_id) {
-            f->references->items[i].object = NULL;
-            f->references->items[i].why_not = GBX_HUNG_BEFORE;
-        }
+static void count_skipped(const flow *f, gbx_check_skipped *skipped) {
+    if (skipped->count++ == 0)
+        skipped->first = f->report->count;
 }
 
-/* Keeps the result of the kernels if it accuses them. */
-static gbx_status take_kernels(flow *f, asked *one, gbx_check_line *line) {
-    gbx_replay_taken taken = {0};
-    bool is_there;
+/* Keeps a result that says something about its kernels. */
+static gbx_status keep_result(flow *f, gbx_replay_result *result, gbx_check_kernels *kernels) {
+    gbx_check_report *report = f->report;
+    if (!kernels->is_accused && !(report->keeps_all && result->note_count > 0))
+        return NULL;
+    GBX_TRY(gbx_array_reserve(&report->results, &report->result_capacity, report->result_count + 1,
+                              doing));
+    kernels->result = (int64_t)report->result_count;
+    report->results[report->result_count++] = *result;
+    *result = (gbx_replay_result){0};
+    return NULL;
+}
+
+static gbx_status judge_kernels(flow *f, const asked *one, gbx_replay_outcome *outcome,
+                                gbx_check_kernels *kernels) {
     gbx_replay_result result = {0};
-    if (one->asks_kernels) {
-        GBX_TRY(gbx_replay_take(f->session.engine, true, &taken, &is_there));
-        if (taken.status)
-            one->refusal = taken.status;
-    }
-    if (!one->asks_kernels || one->refusal) {
-        gbx_replay_outcome_free(&taken.outcome);
-        const char *why = one->refusal ? gbx_status_message(one->refusal)
-                                       : "it is incomplete in the dump, or did not complete";
-        f->report->not_called++;
-        return gbx_check_report_keep(f->report, why, &line->not_called);
-    }
-    gbx_status status = gbx_replay_result_make(&one->kernels, &taken.outcome, &result);
-    gbx_replay_outcome_free(&taken.outcome);
-    line->differs = result.verdict == GBX_REPLAY_DIFFERS;
-    line->replayed = (int32_t)result.verdict;
-    bool is_accused = result.finding_count > result.note_count || result.fault;
-    if (!status && is_accused) {
-        status = gbx_array_reserve(&f->report->accused, &f->report->accused_capacity,
-                                   f->report->accused_count + 1, doing);
-        if (!status) {
-            line->accused = (int64_t)f->report->accused_count;
-            f->report->accused[f->report->accused_count++] = result;
-            return NULL;
-        }
+    gbx_status status = gbx_replay_result_make(&one->kernels, outcome, &result);
+    if (!status) {
+        kernels->is_called = true;
+        kernels->verdict = result.verdict;
+        kernels->differs = result.verdict == GBX_REPLAY_DIFFERS;
+        kernels->is_accused = result.finding_count > result.note_count || result.fault;
+        if (result.order <= GBX_ORDER_NOT_ASKED)
+            count_skipped(f, &f->report->orders[result.order]);
+        if (result.stray_is_unknown)
+            count_skipped(f, &f->report->stray_unknown);
+        status = keep_result(f, &result, kernels);
     }
     gbx_replay_result_free(&result);
     return status;
+}
+
+static gbx_status take_kernels(flow *f, asked *one, gbx_check_kernels *kernels) {
+    *kernels = (gbx_check_kernels){.result = -1};
+    if (one->asks_kernels) {
+        gbx_replay_taken taken;
+        bool is_there;
+        GBX_TRY(gbx_replay_take(f->session.engine, true, &taken, &is_there));
+        gbx_status status = taken.status ? refuse_kernels(one, taken.status)
+                                         : judge_kernels(f, one, &taken.outcome, kernels);
+        gbx_replay_outcome_free(&taken.outcome);
+        GBX_TRY(status);
+    }
+    if (kernels->is_called)
+        return NULL;
+    const char *why = one->refusal ? gbx_status_message(one->refusal)
+                                   : "it is incomplete in the dump, or did not complete";
+    return gbx_check_report_keep(f->report, why, &kernels->why_not);
 }
 
 static gbx_status take_references(flow *f, asked *one) {
@@ -153,7 +174,6 @@ static gbx_status take_references(flow *f, asked *one) {
     gbx_status status = taken.status ? gbx_check_refuse(&one->job, taken.status)
                                      : gbx_check_conclude(&one->job, &taken.outcome);
     gbx_replay_outcome_free(&taken.outcome);
-    leave_out_hung(f, one->job.result.hung_func_id);
     return status;
 }
 
@@ -161,19 +181,13 @@ static gbx_status take_first(flow *f) {
     asked *one = f->items[f->first];
     f->first = (f->first + 1) % MAX_ASKED;
     --f->count;
-    gbx_check_line kernels = {.accused = -1, .replayed = -1};
+    gbx_check_kernels kernels;
     gbx_status status = take_kernels(f, one, &kernels);
     if (!status)
         status = take_references(f, one);
-    if (!status)
-        status = gbx_check_report_add(f->report, one->job.task.task, &one->job.result);
     if (!status) {
-        gbx_check_line *line = &f->report->lines[f->report->count - 1];
-        line->accused = kernels.accused;
-        line->differs = kernels.differs && !one->job.result.is_damaged;
-        f->report->differing += line->differs;
-        line->replayed = kernels.replayed;
-        line->not_called = kernels.not_called;
+        kernels.differs &= !one->job.result.is_damaged;
+        status = gbx_check_report_add(f->report, one->job.task.task, &one->job.result, &kernels);
     }
     free_asked(one);
     report_progress(f, GBX_CHECK_GOES_ON, f->report->count + f->report->left_out);
@@ -201,7 +215,8 @@ static gbx_status check_all(flow *f) {
             ++f->report->left_out;
     }
     GBX_TRY(finish(f));
-    return gbx_check_acquit(&f->session, f->references, f->report);
+    return gbx_check_acquit(
+        &(gbx_check_trial){&f->session, f->references, f->request->filter, f->report});
 }
 
 /* --- opening --- */

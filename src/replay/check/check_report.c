@@ -31,8 +31,15 @@ gbx_status gbx_check_report_keep(gbx_check_report *report, const char *text,
     return NULL;
 }
 
+/* Only a kernel that leaves other values when it is called again may turn out not to be wrong; so
+ * the first tasks of the final list are among these. */
+static bool may_be_listed(const gbx_check_report *report, const gbx_check_line *line) {
+    return line->verdict == GBX_CHECK_INTRODUCED &&
+           (line->kernels.differs || report->steady < GBX_CHECK_LINES_MAX);
+}
+
 static gbx_status fill_line(gbx_check_report *report, uint64_t task, const gbx_check_result *result,
-                            gbx_check_line *line) {
+                            const gbx_check_kernels *kernels, gbx_check_line *line) {
     gbx_record_task record;
     bool is_found = false;
     *line = (gbx_check_line){.task = task,
@@ -43,8 +50,7 @@ static gbx_status fill_line(gbx_check_report *report, uint64_t task, const gbx_c
                              .stray_bytes = result->stray_bytes,
                              .stray_address = result->stray_address,
                              .stray_is_unknown = result->stray_is_unknown,
-                             .accused = -1,
-                             .replayed = -1};
+                             .kernels = *kernels};
     GBX_TRY(gbx_reader_find_task(report->reader, task, &record, &is_found));
     if (is_found) {
         line->task_id = record.task_id;
@@ -59,9 +65,7 @@ static gbx_status fill_line(gbx_check_report *report, uint64_t task, const gbx_c
     }
     if (result->verdict == GBX_CHECK_NOT_CHECKED)
         GBX_TRY(gbx_check_report_keep(report, result->reason, &line->reason));
-    bool is_listed = result->verdict == GBX_CHECK_INTRODUCED &&
-                     report->verdicts[GBX_CHECK_INTRODUCED] < GBX_CHECK_LINES_MAX;
-    if (result->output_count == 0 || (!report->keeps_all && !is_listed))
+    if (result->output_count == 0 || (!report->keeps_all && !may_be_listed(report, line)))
         return NULL;
     size_t bytes = result->output_count * sizeof *line->outputs;
     line->outputs = malloc(bytes);
@@ -73,11 +77,15 @@ static gbx_status fill_line(gbx_check_report *report, uint64_t task, const gbx_c
 }
 
 gbx_status gbx_check_report_add(gbx_check_report *report, uint64_t task,
-                                const gbx_check_result *result) {
+                                const gbx_check_result *result, const gbx_check_kernels *kernels) {
     GBX_TRY(gbx_array_reserve(&report->lines, &report->capacity, report->count + 1, doing));
-    GBX_TRY(fill_line(report, task, result, &report->lines[report->count]));
+    GBX_TRY(fill_line(report, task, result, kernels, &report->lines[report->count]));
     ++report->count;
     ++report->verdicts[result->verdict];
+    report->steady += result->verdict == GBX_CHECK_INTRODUCED && !kernels->differs;
+    report->accused += kernels->is_accused;
+    report->not_called += !kernels->is_called;
+    report->differing += kernels->differs;
     return NULL;
 }
 
@@ -86,9 +94,9 @@ void gbx_check_report_free(gbx_check_report *report) {
         free(report->lines[i].outputs);
     for (uint64_t i = 0; i < report->reason_count; ++i)
         free(report->reasons[i]);
-    for (uint64_t i = 0; i < report->accused_count; ++i)
-        gbx_replay_result_free(&report->accused[i]);
-    free(report->accused);
+    for (uint64_t i = 0; i < report->result_count; ++i)
+        gbx_replay_result_free(&report->results[i]);
+    free(report->results);
     free(report->lines);
     free(report->reasons);
     free(report->scene);

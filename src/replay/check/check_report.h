@@ -10,14 +10,25 @@
 #include "replay/check/check.h"
 #include "replay/replay_result.h"
 
+/* What calling the kernels of a task again showed. */
+typedef struct gbx_check_kernels {
+    bool is_called;
+    const char *why_not; /* it is not called */
+    gbx_replay_verdict verdict;
+    bool differs;    /* it leaves other values than the dump has */
+    bool is_accused; /* it has a finding, or fails */
+    int64_t result;  /* of the report's `results`; -1: none is kept */
+} gbx_check_kernels;
+
 /* The result of one task; lines are in graph order. */
 typedef struct gbx_check_line {
     uint64_t task;
     uint64_t task_id;
     uint32_t func_ids[GBX_SUBTASK_COUNT]; /* GBX_NO_KERNEL for none */
     gbx_check_verdict verdict;
-    const char *reason;        /* of NOT_CHECKED and OVERWRITTEN */
-    gbx_check_output *outputs; /* NULL if they are not kept */
+    const char *reason;        /* of NOT_CHECKED, OVERWRITTEN and NOT_REPEATED */
+    gbx_check_output *outputs; /* NULL if they are not kept; never of the first
+                                  GBX_CHECK_LINES_MAX that are INTRODUCED */
     uint32_t output_count;     /* of kept outputs */
     uint32_t worst_output;
     uint32_t wrong_outputs;
@@ -28,28 +39,35 @@ typedef struct gbx_check_line {
     bool stray_is_unknown;
     double max_abs; /* of all outputs, like the next */
     double max_rel;
-    bool differs;           /* its kernel leaves other values when it is called again */
-    int32_t replayed;       /* gbx_replay_verdict of its kernel; -1: it was not called again */
-    int64_t accused;        /* of the report's `accused`: findings about its kernel; -1: none */
-    const char *not_called; /* why its kernel was not called again; NULL: it was */
+    gbx_check_kernels kernels;
 } gbx_check_line;
+
+/* Called tasks of which something was not asked. */
+typedef struct gbx_check_skipped {
+    uint64_t count;
+    uint64_t first; /* line of the first */
+} gbx_check_skipped;
 
 typedef struct gbx_check_report {
     gbx_reader *reader; /* of the dump; borrowed */
     char *scene;        /* path of scene.json */
-    bool keeps_all;     /* outputs of all tasks; else only of the first INTRODUCED ones */
+    bool keeps_all;     /* outputs of all tasks, and notes */
     gbx_check_line *lines;
     uint64_t count;
     uint64_t capacity;
     uint64_t verdicts[GBX_CHECK_VERDICT_COUNT]; /* tasks with each verdict */
-    gbx_replay_result *accused;                 /* tasks whose kernels have findings or faults */
-    uint64_t accused_count;
-    uint64_t accused_capacity;
+    uint64_t steady;                            /* INTRODUCED whatever happens later */
+    gbx_replay_result *results; /* of kernels with findings or faults; if keeps_all, or notes */
+    uint64_t result_count;
+    uint64_t result_capacity;
+    uint64_t accused;    /* tasks whose kernels have findings or faults */
     uint64_t not_called; /* tasks whose kernels were not called again */
     uint64_t differing;  /* tasks whose kernels leave other values when they are called again */
-    uint64_t left_out;   /* tasks excluded by filters */
-    uint64_t bad_edges;  /* of the graph, ignored by its order */
-    char **reasons;      /* mostly without duplicates */
+    gbx_check_skipped orders[GBX_ORDER_NOT_ASKED + 1]; /* tasks by gbx_order_state */
+    gbx_check_skipped stray_unknown; /* not searched for stray writes: tensors are too large */
+    uint64_t left_out;               /* tasks excluded by filters */
+    uint64_t bad_edges;              /* of the graph, ignored by its order */
+    char **reasons;                  /* mostly without duplicates */
     uint64_t reason_count;
     uint64_t reason_capacity;
 } gbx_check_report;
@@ -58,7 +76,8 @@ enum { GBX_CHECK_LINES_MAX = 20 }; /* of a list in text */
 
 /* Looks up the record of the task. Pointers in `result` stay the reader's. */
 GBX_MUST_USE gbx_status gbx_check_report_add(gbx_check_report *report, uint64_t task,
-                                             const gbx_check_result *result);
+                                             const gbx_check_result *result,
+                                             const gbx_check_kernels *kernels);
 void gbx_check_report_free(gbx_check_report *report);
 
 /* The first INTRODUCED task; NULL for none. */

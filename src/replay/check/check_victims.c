@@ -1,73 +1,240 @@
-/* Tasks that are wrong in the dump because another task wrote into their outputs. */
+/*
+ * Tasks that are wrong in the dump, although their kernels leave the right values when they are
+ * called again: they are not to blame. Looks for the task that wrote into their tensors.
+ */
+#include <signal.h>
 #include <stdio.h>
 
 #include "replay/check/internal.h"
 
-/* Whether a task's stray writes hit an output of another. */
-static bool hits(const gbx_replay_result *result, const gbx_replay_task *task) {
-    for (uint32_t i = 0; i < result->range_count; ++i) {
-        const gbx_tensor written = {.data = result->ranges[i].address,
-                                    .dtype = GBX_UINT8,
-                                    .ndims = 1,
-                                    .shape = {(int64_t)result->ranges[i].bytes},
-                                    .strides = {1}};
-        for (uint32_t a = 0; a < task->argument_count; ++a)
-            if (task->arguments[a].is_tensor && task->arguments[a].role != GBX_ROLE_INPUT &&
-                gbx_tensor_overlaps(&task->arguments[a].tensor, &written))
-                return true;
+/* A call ends at the first page that is not there: how far its writes went in the run is unknown.
+ * Too far is safe, because only a task whose kernel leaves the right values is acquitted. */
+#define FAR_BYTES (UINT64_C(64) << 20)
+
+typedef struct range {
+    uint64_t begin;
+    uint64_t end;
+} range;
+
+/* What a task has to do with the victim; later ones count more. */
+typedef enum deed {
+    NOTHING = 0,
+    MAY_HAVE_HIT = 1, /* it writes so far outside its outputs that it may have hit the victim's */
+    HIT_INPUT = 2,
+    HIT_OUTPUT = 3
+} deed;
+
+typedef struct suspect {
+    const gbx_replay_result *result;
+    deed deed;
+    uint64_t distance; /* of MAY_HAVE_HIT: from its own output to the victim's */
+} suspect;
+
+/* --- where a task wrote --- */
+
+/* Whether a range has a byte of a tensor that the task writes, or of one that it only reads. */
+static bool touches(const gbx_replay_task *task, bool is_written, range r) {
+    const gbx_tensor bytes = {.data = r.begin,
+                              .dtype = GBX_UINT8,
+                              .ndims = 1,
+                              .shape = {(int64_t)(r.end - r.begin)},
+                              .strides = {1}};
+    for (uint32_t i = 0; i < task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &task->arguments[i];
+        if (argument->is_tensor && (argument->role != GBX_ROLE_INPUT) == is_written &&
+            gbx_tensor_overlaps(&argument->tensor, &bytes))
+            return true;
     }
     return false;
 }
 
-/* The task whose stray writes hit an output; NULL if no replay shows one. */
-static const gbx_replay_result *find_guilty(const gbx_check_report *report,
-                                            const gbx_replay_task *task) {
-    for (uint64_t i = 0; i < report->accused_count; ++i)
-        if (report->accused[i].task != task->task && hits(&report->accused[i], task))
-            return &report->accused[i];
-    return NULL;
+/* One past the last stray byte that a replay saw; 0 for none. */
+static uint64_t stray_end(const gbx_replay_result *result) {
+    for (uint32_t i = 0; i < result->finding_count; ++i)
+        if (result->findings[i].is.kind == GBX_STRAY_WRITE && !result->findings[i].is_fault)
+            return result->findings[i].is.end;
+    return 0;
 }
 
-static gbx_status acquit(gbx_check_report *report, gbx_check_line *line,
-                         const gbx_replay_result *guilty) {
-    char text[GBX_REPLAY_TITLE_BYTES + 128];
-    snprintf(text, sizeof text, "%s wrote into its output", guilty->title);
+/* A stray range; the last of a full list stands for all that did not fit. */
+static range stray_range(const gbx_replay_result *result, uint32_t number) {
+    const gbx_stray_range *stray = &result->ranges[number];
+    range r = {stray->address, stray->address + stray->bytes};
+    if (number == GBX_STRAY_RANGES - 1 && stray_end(result) > r.end)
+        r.end = stray_end(result);
+    return r;
+}
+
+static range extent_of(const gbx_tensor *tensor) {
+    int64_t first, end;
+    gbx_tensor_extent(tensor, &first, &end);
+    return (range){tensor->data + (uint64_t)first, tensor->data + (uint64_t)end};
+}
+
+/* Where a write that faults came from and may have gone on: behind or before the nearest output.
+ * *out_edge is the edge of that output. */
+static bool find_reach(const gbx_replay_result *result, range *out_reach, uint64_t *out_edge) {
+    const gbx_replay_fault *fault = result->fault;
+    uint64_t nearest = FAR_BYTES;
+    if (!fault || result->is_relocated || fault->signal != SIGSEGV || !fault->has_address ||
+        fault->access == GBX_CALL_ACCESS_READ)
+        return false;
+    for (size_t i = 0; i < result->output_count; ++i) {
+        range own = extent_of(&result->outputs[i].tensor);
+        bool is_behind = fault->address >= own.end;
+        uint64_t distance = is_behind ? fault->address - own.end : own.begin - fault->address;
+        if (own.begin == own.end || (!is_behind && fault->address >= own.begin) ||
+            distance >= nearest)
+            continue;
+        nearest = distance;
+        *out_edge = is_behind ? own.end : own.begin;
+        out_reach->begin = is_behind ? own.end : fault->address - FAR_BYTES;
+        out_reach->end = is_behind ? fault->address + FAR_BYTES : own.begin;
+    }
+    return nearest < FAR_BYTES;
+}
+
+/* --- suspects --- */
+
+static uint64_t distance_to(const gbx_replay_task *task, uint64_t address) {
+    uint64_t nearest = UINT64_MAX;
+    for (uint32_t i = 0; i < task->argument_count; ++i) {
+        if (!task->arguments[i].is_tensor || task->arguments[i].role == GBX_ROLE_INPUT)
+            continue;
+        range own = extent_of(&task->arguments[i].tensor);
+        uint64_t distance = address < own.begin  ? own.begin - address
+                            : address >= own.end ? address - own.end
+                                                 : 0;
+        nearest = distance < nearest ? distance : nearest;
+    }
+    return nearest;
+}
+
+static suspect suspect_of(const gbx_replay_result *result, const gbx_replay_task *victim) {
+    suspect s = {.result = result};
+    range reach;
+    uint64_t edge = 0;
+    for (uint32_t i = 0; i < result->range_count; ++i) {
+        range r = stray_range(result, i);
+        if (touches(victim, true, r))
+            return (suspect){result, HIT_OUTPUT, 0};
+        if (touches(victim, false, r))
+            s.deed = HIT_INPUT;
+    }
+    if (s.deed == NOTHING && find_reach(result, &reach, &edge) && touches(victim, true, reach)) {
+        s.deed = MAY_HAVE_HIT;
+        s.distance = distance_to(victim, edge);
+    }
+    return s;
+}
+
+/* The one that fits best; of equal ones the first. */
+static suspect find_suspect(const gbx_check_report *report, const gbx_replay_task *victim) {
+    suspect best = {.deed = NOTHING};
+    for (uint64_t i = 0; i < report->result_count; ++i) {
+        if (report->results[i].task == victim->task)
+            continue;
+        suspect s = suspect_of(&report->results[i], victim);
+        if (s.deed > best.deed ||
+            (s.deed == best.deed && s.deed == MAY_HAVE_HIT && s.distance < best.distance))
+            best = s;
+    }
+    return best;
+}
+
+/* Whether a kernel leaves other values by itself, without another task. */
+static bool is_erratic(const gbx_check_report *report, const gbx_check_line *line) {
+    const gbx_replay_result *own =
+        line->kernels.result < 0 ? NULL : &report->results[line->kernels.result];
+    for (uint32_t i = 0; own && i < own->finding_count; ++i)
+        switch (own->findings[i].is.kind) {
+        case GBX_UNDECLARED_READ:
+        case GBX_NOT_DETERMINISTIC:
+        case GBX_WRITE_RACE:
+        case GBX_READ_RACE:
+        case GBX_STALE_FLAG:
+            return true;
+        default:
+            break;
+        }
+    return false;
+}
+
+/* --- acquittals --- */
+
+static gbx_status acquit(gbx_check_report *report, gbx_check_line *line, gbx_check_verdict verdict,
+                         const char *reason) {
     --report->verdicts[line->verdict];
-    line->verdict = GBX_CHECK_OVERWRITTEN;
+    line->verdict = verdict;
     ++report->verdicts[line->verdict];
-    return gbx_check_report_keep(report, text, &line->reason);
+    return gbx_check_report_keep(report, reason, &line->reason);
 }
 
-/* Asks whether the kernel of a wrong task leaves right values when it is called again. */
+static gbx_status name_suspect(gbx_check_report *report, gbx_check_line *line, const suspect *s) {
+    static const char *const deeds[] = {
+        [MAY_HAVE_HIT] = "writes far outside its outputs, and may have written there",
+        [HIT_INPUT] = "wrote into its input while it ran",
+        [HIT_OUTPUT] = "wrote into its output"};
+    char text[GBX_REPLAY_TITLE_BYTES + 128];
+    snprintf(text, sizeof text, "%s, %s", s->result->title, deeds[s->deed]);
+    return acquit(report, line, GBX_CHECK_OVERWRITTEN, text);
+}
+
+static gbx_status name_nobody(gbx_check_report *report, const gbx_check_filter *filter,
+                              gbx_check_line *line) {
+    char text[256] = "something else wrote there, or its result depends on timing or on what the "
+                     "dump does not have";
+    bool has_tasks = filter->numbers.count > 0 || filter->ids.count > 0;
+    if (report->left_out > 0)
+        snprintf(text, sizeof text,
+                 "another task may have written there; run glassbox check without %s%s%s",
+                 has_tasks ? "--task" : "", has_tasks && filter->kernels.count > 0 ? " and " : "",
+                 filter->kernels.count > 0 ? "--kernel" : "");
+    else if (report->not_called > 0)
+        snprintf(text, sizeof text,
+                 "another task may have written there: not all kernels were called again");
+    return acquit(report, line, GBX_CHECK_NOT_REPEATED, text);
+}
+
+/* Whether the kernels of a task leave right values when they are called again. */
 static gbx_status ask_again(gbx_replay_session *session, const gbx_references *references,
-                            gbx_check_report *report, gbx_check_line *line) {
-    gbx_replay_task task;
+                            const gbx_replay_task *task, bool *out_is_right) {
     gbx_replay_job job;
     gbx_replay_payloads payloads = {0};
     gbx_replay_result result = {0};
     gbx_check_result checked = {.verdict = GBX_CHECK_NOT_CHECKED};
-    GBX_TRY(gbx_replay_task_read(session->config.entries, line->task, &task));
-    const gbx_replay_result *guilty = find_guilty(report, &task);
-    gbx_status status = guilty ? gbx_replay_session_job(session, &task, &job) : NULL;
-    if (!status && guilty)
-        status = gbx_replay_execute(&job, &payloads, &result);
-    if (!status && guilty && !result.fault)
-        status = gbx_check_payloads(session->engine, session->config.entries, &task,
+    GBX_TRY(gbx_replay_session_job(session, task, &job));
+    gbx_status status = gbx_replay_execute(&job, &payloads, &result);
+    if (!status && !result.fault)
+        status = gbx_check_payloads(session->engine, session->config.entries, task,
                                     (const void *const *)payloads.kept[GBX_KEPT_FIRST],
                                     references->items, references->count, &checked);
-    if (!status && checked.verdict == GBX_CHECK_RIGHT)
-        status = acquit(report, line, guilty);
+    *out_is_right = !status && checked.verdict == GBX_CHECK_RIGHT;
     gbx_replay_payloads_free(&payloads);
     gbx_replay_result_free(&result);
-    gbx_replay_task_free(&task);
     return status;
 }
 
-/* A task whose kernel leaves other values than the dump has may be the victim of another. */
-gbx_status gbx_check_acquit(gbx_replay_session *session, const gbx_references *references,
-                            gbx_check_report *report) {
+static gbx_status judge(const gbx_check_trial *trial, gbx_check_line *line) {
+    gbx_replay_task task;
+    bool is_right = false;
+    gbx_status status = gbx_replay_task_read(trial->session->config.entries, line->task, &task);
+    suspect s = {.deed = NOTHING};
+    if (!status)
+        s = find_suspect(trial->report, &task);
+    if (!status && (s.deed != NOTHING || !is_erratic(trial->report, line)))
+        status = ask_again(trial->session, trial->references, &task, &is_right);
+    gbx_replay_task_free(&task);
+    if (status || !is_right)
+        return status;
+    return s.deed != NOTHING ? name_suspect(trial->report, line, &s)
+                             : name_nobody(trial->report, trial->filter, line);
+}
+
+gbx_status gbx_check_acquit(const gbx_check_trial *trial) {
+    gbx_check_report *report = trial->report;
     for (uint64_t i = 0; i < report->count; ++i)
-        if (report->lines[i].verdict == GBX_CHECK_INTRODUCED && report->lines[i].differs)
-            GBX_TRY(ask_again(session, references, report, &report->lines[i]));
+        if (report->lines[i].verdict == GBX_CHECK_INTRODUCED && report->lines[i].kernels.differs)
+            GBX_TRY(judge(trial, &report->lines[i]));
     return NULL;
 }

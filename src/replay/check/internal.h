@@ -13,9 +13,19 @@ GBX_MUST_USE gbx_status gbx_check_report_keep(gbx_check_report *report, const ch
 
 /* --- check_victims.c --- */
 
-/* Looks for tasks that are wrong in the dump because another task wrote into their outputs. */
-GBX_MUST_USE gbx_status gbx_check_acquit(gbx_replay_session *session,
-                                         const gbx_references *references,
-                                         gbx_check_report *report);
+/* All pointers are borrowed. */
+typedef struct gbx_check_trial {
+    gbx_replay_session *session; /* without pending tasks */
+    const gbx_references *references;
+    const gbx_check_filter *filter;
+    gbx_check_report *report; /* of all tasks */
+} gbx_check_trial;
+
+/*
+ * Calls the kernels of tasks that are INTRODUCED and differ once more. A task whose kernels leave
+ * the right values becomes OVERWRITTEN if another task is known to write into its tensors, else
+ * NOT_REPEATED, unless its own findings say that its values vary.
+ */
+GBX_MUST_USE gbx_status gbx_check_acquit(const gbx_check_trial *trial);
 
 #endif
