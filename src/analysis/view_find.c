@@ -1,9 +1,10 @@
 #include "analysis/view_find.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include <glassbox/tensor.h>
+
+#include "tensor/compare/compare.h"
 
 /* Steps of one search; views that are tiles, slices or steps need a few for each dimension. */
 enum { STEPS_MAX = 1 << 16 };
@@ -113,4 +114,53 @@ gbx_view_found gbx_view_find(const gbx_tensor *view, int64_t begin_bit, int64_t 
     out_element->begin_bit = position * bits;
     out_element->end_bit = (position + 1) * bits;
     return found;
+}
+
+bool gbx_view_find_bytes(const gbx_tensor *view, uint64_t begin, uint64_t end,
+                         gbx_view_element *out_element) {
+    int64_t first = (int64_t)(begin - view->data) * 8, last = (int64_t)(end - view->data) * 8;
+    return gbx_view_find(view, first, last, out_element) == GBX_VIEW_HAS_IT;
+}
+
+/* Narrows the view, dimension by dimension, to the least index with which there is one. */
+bool gbx_view_find_first(const gbx_tensor *view, uint64_t begin, uint64_t end,
+                         uint64_t *out_number) {
+    gbx_tensor part = *view;
+    gbx_view_element element;
+    int64_t index[GBX_MAX_DIMS];
+    if (!gbx_view_find_bytes(view, begin, end, &element))
+        return false;
+    gbx_compare_index(view, element.number, index);
+    *out_number = 0;
+    for (uint32_t d = 0; d < view->ndims; ++d) {
+        int64_t start = part.start_offset, low = 0, high = index[d];
+        while (low < high) {
+            int64_t middle = low + (high - low) / 2;
+            part.start_offset = start + low * view->strides[d];
+            part.shape[d] = middle - low + 1;
+            if (gbx_view_find_bytes(&part, begin, end, &element)) {
+                gbx_compare_index(&part, element.number, index);
+                index[d] += low;
+                high = index[d];
+            } else {
+                low = middle + 1;
+            }
+        }
+        part.start_offset = start + high * view->strides[d];
+        part.shape[d] = 1;
+        *out_number = *out_number * (uint64_t)view->shape[d] + (uint64_t)high;
+    }
+    return true;
+}
+
+void gbx_view_widen(const gbx_tensor *view, gbx_view_element *element) {
+    int64_t bits = gbx_dtype_bits(view->dtype), index[GBX_MAX_DIMS];
+    gbx_compare_index(view, element->number, index);
+    for (uint32_t d = 0; d < view->ndims; ++d) {
+        if (view->strides[d] != 1 || view->shape[d] == 1)
+            continue;
+        element->begin_bit -= index[d] * bits;
+        element->end_bit += (view->shape[d] - 1 - index[d]) * bits;
+        return;
+    }
 }

@@ -3,6 +3,7 @@
 #define GBX_TENSOR_VIEW_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <glassbox/tensor.h>
 
@@ -18,5 +19,14 @@ void gbx_shape_write(const gbx_tensor *tensor, char out_text[GBX_SHAPE_BYTES]);
 
 /* Whether both describe the same elements of the same buffer. */
 bool gbx_tensor_is_alike(const gbx_tensor *a, const gbx_tensor *b);
+
+/* The first element with a bit of a byte of a payload, in which packed rows begin with a byte. */
+static inline uint64_t gbx_tensor_element_at(const gbx_tensor *tensor, uint64_t byte) {
+    if (!gbx_dtype_is_packed(tensor->dtype))
+        return byte / (gbx_dtype_bits(tensor->dtype) / 8);
+    uint64_t length = tensor->ndims ? (uint64_t)tensor->shape[tensor->ndims - 1] : 1;
+    uint64_t row_bytes = (length + 1) / 2;
+    return byte / row_bytes * length + byte % row_bytes * 2;
+}
 
 #endif
