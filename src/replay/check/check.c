@@ -34,8 +34,10 @@ static void not_checked(gbx_check_result *result, const char *format, ...) {
 
 /* Sets all but the outputs, which are many. */
 static void begin_result(gbx_check_result *result) {
-    memset(result, 0, offsetof(gbx_check_result, outputs));
     result->verdict = GBX_CHECK_RIGHT;
+    result->reason[0] = '\0';
+    memset((char *)result + offsetof(gbx_check_result, output_count), 0,
+           offsetof(gbx_check_result, outputs) - offsetof(gbx_check_result, output_count));
 }
 
 /* --- references --- */

@@ -27,7 +27,7 @@ typedef struct flow {
     gbx_task_graph *graph;
     gbx_references *references;
     gbx_check_report *report;
-    asked *items[MAX_ASKED]; /* in order: a ring */
+    asked *items[MAX_ASKED]; /* in order: a ring; its memory is used again */
     uint32_t first;
     uint32_t count;
 } flow;
@@ -66,10 +66,9 @@ static void report_progress(const flow *f, gbx_check_step step, uint64_t count) 
         f->request->progress(f->request->progress_context, step, count);
 }
 
-static void free_asked(asked *one) {
+static void end_asked(asked *one) {
     gbx_check_job_free(&one->job);
     gbx_status_free(one->refusal);
-    free(one);
 }
 
 /* Keeps the failure of a task's kernels; any other ends the check. */
@@ -94,13 +93,16 @@ static gbx_status ask_kernels(flow *f, asked *one) {
 }
 
 static gbx_status ask(flow *f, uint64_t task) {
-    asked *one = malloc(sizeof *one);
-    if (!one)
+    asked **place = &f->items[(f->first + f->count) % MAX_ASKED];
+    if (!*place)
+        *place = malloc(sizeof **place);
+    if (!*place)
         return gbx_fail_memory("checking task %" PRIu64, task);
+    asked *one = *place;
     gbx_check_job_init(&one->job);
     one->asks_kernels = false;
     one->refusal = NULL;
-    f->items[(f->first + f->count++) % MAX_ASKED] = one;
+    f->count++;
     GBX_TRY(gbx_check_prepare(&one->job, f->request->entries, task, f->references->items,
                               f->references->count));
     GBX_TRY(ask_kernels(f, one));
@@ -131,9 +133,12 @@ static gbx_status keep_result(flow *f, gbx_replay_result *result, gbx_check_kern
 static gbx_status judge_kernels(flow *f, const asked *one, gbx_replay_outcome *outcome,
                                 gbx_check_kernels *kernels) {
     gbx_replay_result result = {0};
+    kernels->is_called = true;
+    kernels->verdict = GBX_REPLAY_EXACT;
+    if (outcome->is_clean)
+        return NULL; /* most are: there is nothing to describe */
     gbx_status status = gbx_replay_result_make(&one->kernels, outcome, &result);
     if (!status) {
-        kernels->is_called = true;
         kernels->verdict = result.verdict;
         kernels->differs = result.verdict == GBX_REPLAY_DIFFERS;
         kernels->is_accused = result.finding_count > result.note_count || result.fault;
@@ -187,9 +192,9 @@ static gbx_status take_first(flow *f) {
         status = take_references(f, one);
     if (!status) {
         kernels.differs &= !one->job.result.is_damaged;
-        status = gbx_check_report_add(f->report, one->job.task.task, &one->job.result, &kernels);
+        status = gbx_check_report_add(f->report, &one->job.task, &one->job.result, &kernels);
     }
-    free_asked(one);
+    end_asked(one);
     report_progress(f, GBX_CHECK_GOES_ON, f->report->count + f->report->left_out);
     return status;
 }
@@ -277,7 +282,9 @@ gbx_status gbx_check_dump(const gbx_check_request *request, gbx_check_report *ou
     if (!status)
         status = check_all(f);
     for (; f->count > 0; --f->count, f->first = (f->first + 1) % MAX_ASKED)
-        free_asked(f->items[f->first]);
+        end_asked(f->items[f->first]);
+    for (uint32_t i = 0; i < MAX_ASKED; ++i)
+        free(f->items[i]);
     gbx_replay_session_close(&f->session);
     gbx_references_close(f->references);
     gbx_task_graph_destroy(f->graph);

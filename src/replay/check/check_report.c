@@ -38,12 +38,26 @@ static bool may_be_listed(const gbx_check_report *report, const gbx_check_line *
            (line->kernels.differs || report->steady < GBX_CHECK_LINES_MAX);
 }
 
-static gbx_status fill_line(gbx_check_report *report, uint64_t task, const gbx_check_result *result,
-                            const gbx_check_kernels *kernels, gbx_check_line *line) {
+/* A task that could not be read may still have a record. */
+static gbx_status complete_identity(const gbx_check_report *report, const gbx_replay_task *task,
+                                    gbx_check_line *line) {
     gbx_record_task record;
     bool is_found = false;
-    *line = (gbx_check_line){.task = task,
-                             .func_ids = {GBX_NO_KERNEL, GBX_NO_KERNEL, GBX_NO_KERNEL},
+    if (task->dispatch_count > 0)
+        return NULL;
+    GBX_TRY(gbx_reader_find_task(report->reader, task->task, &record, &is_found));
+    if (is_found) {
+        line->task_id = record.task_id;
+        memcpy(line->func_ids, record.func_ids, sizeof line->func_ids);
+    }
+    return NULL;
+}
+
+static gbx_status fill_line(gbx_check_report *report, const gbx_replay_task *task,
+                            const gbx_check_result *result, const gbx_check_kernels *kernels,
+                            gbx_check_line *line) {
+    *line = (gbx_check_line){.task = task->task,
+                             .task_id = task->task_id,
                              .verdict = result->verdict,
                              .worst_output = result->worst_output,
                              .missing_outputs = result->missing_outputs,
@@ -51,11 +65,8 @@ static gbx_status fill_line(gbx_check_report *report, uint64_t task, const gbx_c
                              .stray_address = result->stray_address,
                              .stray_is_unknown = result->stray_is_unknown,
                              .kernels = *kernels};
-    GBX_TRY(gbx_reader_find_task(report->reader, task, &record, &is_found));
-    if (is_found) {
-        line->task_id = record.task_id;
-        memcpy(line->func_ids, record.func_ids, sizeof line->func_ids);
-    }
+    memcpy(line->func_ids, task->func_ids, sizeof line->func_ids);
+    GBX_TRY(complete_identity(report, task, line));
     for (uint32_t i = 0; i < result->output_count; ++i) {
         const gbx_comparison *comparison = &result->outputs[i].comparison;
         line->not_written += result->outputs[i].not_written;
@@ -76,7 +87,7 @@ static gbx_status fill_line(gbx_check_report *report, uint64_t task, const gbx_c
     return NULL;
 }
 
-gbx_status gbx_check_report_add(gbx_check_report *report, uint64_t task,
+gbx_status gbx_check_report_add(gbx_check_report *report, const gbx_replay_task *task,
                                 const gbx_check_result *result, const gbx_check_kernels *kernels) {
     GBX_TRY(gbx_array_reserve(&report->lines, &report->capacity, report->count + 1, doing));
     GBX_TRY(fill_line(report, task, result, kernels, &report->lines[report->count]));

@@ -74,8 +74,8 @@ typedef struct gbx_check_report {
 
 enum { GBX_CHECK_LINES_MAX = 20 }; /* of a list in text */
 
-/* Looks up the record of the task. Pointers in `result` stay the reader's. */
-GBX_MUST_USE gbx_status gbx_check_report_add(gbx_check_report *report, uint64_t task,
+/* Pointers in `result` stay the reader's. The task may have been read only in part. */
+GBX_MUST_USE gbx_status gbx_check_report_add(gbx_check_report *report, const gbx_replay_task *task,
                                              const gbx_check_result *result,
                                              const gbx_check_kernels *kernels);
 void gbx_check_report_free(gbx_check_report *report);
