@@ -139,6 +139,8 @@ static gbx_status take_end(gbx_replay_engine *engine, gbx_replay_worker *w,
     pending->status =
         gbx_replay_fault_describe(&pending->request, &w->child, end, engine->timeout_ns, fault);
     uint32_t step = fault->step;
+    if (!pending->status && fault->is_stuck && gbx_replay_is_of_references(pending))
+        gbx_replay_note_together(&pending->request, &engine->hung);
     if (!pending->status && (step == GBX_STEP_ORDERED || step == GBX_STEP_FLAGS)) {
         /* Only calls one at a time do it: the task itself is asked without them. */
         bool spins = step == GBX_STEP_ORDERED && fault->is_hang;
