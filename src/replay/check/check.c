@@ -133,14 +133,26 @@ static gbx_status note_missing(const checking *c, const gbx_replay_argument *arg
 
 /* --- running --- */
 
+/* Which reference of a mix hung in another task is unknown. */
+static void note_hung_before(const checking *c, const char *name) {
+    uint32_t kernels = 0;
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        kernels += c->task->func_ids[i] != GBX_NO_KERNEL;
+    if (kernels > 1)
+        not_checked(c->result, "its references hung together in an earlier task and were not run "
+                               "again");
+    else
+        not_checked(c->result,
+                    "the reference of kernel %s hung in an earlier task and was not run again",
+                    name);
+}
+
 static void note_fault(const checking *c, const gbx_replay_fault *fault) {
     uint32_t subtask = c->task->dispatches[fault->dispatch].subtask;
     const char *name = c->task->kernel_names[subtask];
     const char *word = fault->signal > 0 ? sigabbrev_np(fault->signal) : NULL;
     if (fault->is_known) {
-        not_checked(c->result,
-                    "the reference of kernel %s hung in an earlier task and was not run again",
-                    name);
+        note_hung_before(c, name);
     } else if (fault->is_stuck) {
         not_checked(c->result, "the reference of kernel %s waits for a flag that nothing sets",
                     name);

@@ -71,6 +71,17 @@ static range extent_of(const gbx_tensor *tensor) {
     return (range){tensor->data + (uint64_t)first, tensor->data + (uint64_t)end};
 }
 
+/* What a task had changed outside its outputs when it crashed, if it is dense: some bytes of an
+ * overrun have the value that was there. */
+static bool changed_before_fault(const gbx_replay_result *result, range *out_changed) {
+    const gbx_replay_fault *fault = result->fault;
+    if (!fault || result->is_relocated || fault->stray_bytes == 0 ||
+        fault->stray_bytes < (fault->stray_end - fault->stray_address) / 2)
+        return false;
+    *out_changed = (range){fault->stray_address, fault->stray_end};
+    return true;
+}
+
 /* Where a write that faults came from and may have gone on: behind or before the nearest output.
  * *out_edge is the edge of that output. */
 static bool find_reach(const gbx_replay_result *result, range *out_reach, uint64_t *out_edge) {
@@ -114,6 +125,8 @@ static suspect suspect_of(const gbx_replay_result *result, const gbx_replay_task
     suspect s = {.result = result};
     range reach;
     uint64_t edge = 0;
+    if (changed_before_fault(result, &reach) && touches(victim, true, reach))
+        return (suspect){result, HIT_OUTPUT, 0};
     for (uint32_t i = 0; i < result->range_count; ++i) {
         range r = stray_range(result, i);
         if (touches(victim, true, r))
