@@ -147,32 +147,37 @@ static uint64_t touched_bytes(const gbx_tensor *tensor) {
     return touched > payload ? touched : payload;
 }
 
+/* Every machine has this much. Asking how much takes longer than all else here. */
+#define SMALL_BYTES (UINT64_C(64) << 20)
+
 /* Global memory, one payload at a time, and four copies of each output: two runs, and what was
  * there before each. */
 static gbx_status check_size(gbx_replay_layout *layout) {
-    uint64_t there = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-    uint64_t left = there;
-    uint64_t largest = 0;
+    uint64_t needed = 0, largest = 0;
+    bool is_huge = false;
     for (uint32_t i = 0; i < layout->count; ++i) {
         if (!layout->is_tensor[i])
             continue;
         uint64_t touched = touched_bytes(&layout->tensors[i]);
         uint64_t payload = gbx_tensor_payload_bytes(&layout->tensors[i]);
-        uint64_t copies = layout->roles[i] == GBX_ROLE_INPUT ? 0 : 4;
         uint64_t kept;
         largest = payload > largest ? payload : largest;
-        if (!gbx_checked_mul_u64(payload, copies, &kept) || touched > left || kept > left - touched)
-            left = 0;
-        else
-            left -= touched + kept;
-        if (left < largest)
-            return gbx_fail(GBX_EXHAUSTED,
-                            "its tensors and the copies to compare need more than the %" PRIu64
-                            " bytes of memory of this machine",
-                            there);
+        is_huge |=
+            !gbx_checked_mul_u64(payload, layout->roles[i] == GBX_ROLE_INPUT ? 0 : 4, &kept) ||
+            !gbx_checked_add_u64(needed, touched, &needed) ||
+            !gbx_checked_add_u64(needed, kept, &needed);
         layout->touch_bytes += touched;
     }
-    return NULL;
+    is_huge |= !gbx_checked_add_u64(needed, largest, &needed);
+    if (!is_huge && needed <= SMALL_BYTES)
+        return NULL;
+    uint64_t there = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    if (!is_huge && needed <= there)
+        return NULL;
+    return gbx_fail(GBX_EXHAUSTED,
+                    "its tensors and the copies to compare need more than the %" PRIu64
+                    " bytes of memory of this machine",
+                    there);
 }
 
 gbx_status gbx_replay_layout_make(const gbx_replay_task *task, uint64_t gm_bytes,
