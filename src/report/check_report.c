@@ -308,6 +308,8 @@ static void print_all_not_asked(const reporting *r) {
     print_not_asked(r, "races", orders[GBX_ORDER_SPINS], "blocks wait without yielding");
     print_not_asked(r, "races", orders[GBX_ORDER_TOO_LARGE],
                     "there are too many blocks, or too large outputs");
+    print_not_asked(r, "races", orders[GBX_ORDER_FAILS], "a block fails when it is called alone");
+    print_not_asked(r, "races", orders[GBX_ORDER_NO_MEMORY], "memory or processes ran out");
     print_not_asked(r, "stray writes", report->stray_unknown, "tensors are too large");
 }
 
@@ -544,7 +546,8 @@ static void put_task(const reporting *r, const gbx_check_line *line) {
 static uint64_t count_no_races(const gbx_check_report *report) {
     const gbx_check_skipped *orders = report->orders;
     return orders[GBX_ORDER_WAITS].count + orders[GBX_ORDER_SPINS].count +
-           orders[GBX_ORDER_TOO_LARGE].count;
+           orders[GBX_ORDER_TOO_LARGE].count + orders[GBX_ORDER_FAILS].count +
+           orders[GBX_ORDER_NO_MEMORY].count;
 }
 
 static gbx_status print_json(const reporting *r, const gbx_check_line *first) {
