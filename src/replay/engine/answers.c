@@ -89,6 +89,15 @@ static bool settle(gbx_replay_engine *engine, gbx_replay_pending *pending,
 
 /* --- answers --- */
 
+/* How long the tasks of a batch took, from when the process could begin with it. */
+static void measure(gbx_replay_engine *engine, gbx_replay_worker *w, const gbx_replay_slot *s) {
+    int64_t now = gbx_clock_ns();
+    int64_t began = s->sent_ns > w->answered_ns ? s->sent_ns : w->answered_ns;
+    int64_t task_ns = (now - began) / (int64_t)s->filling.task_count + 1;
+    engine->task_ns = engine->task_ns > 0 ? (3 * engine->task_ns + task_ns) / 4 : task_ns;
+    w->answered_ns = now;
+}
+
 static gbx_status take_batch(gbx_replay_engine *engine, gbx_replay_worker *w, uint32_t number) {
     gbx_replay_slot *s = &w->slots[number];
     const gbx_batch *batch = w->child.batches[number];
@@ -96,6 +105,7 @@ static gbx_status take_batch(gbx_replay_engine *engine, gbx_replay_worker *w, ui
         return NULL;
     w->early_ends = 0;
     s->state = SLOT_FREE;
+    measure(engine, w, s);
     for (uint32_t i = 0; i < s->filling.task_count; ++i) {
         gbx_replay_pending *pending = s->tasks[i];
         s->tasks[i] = NULL;

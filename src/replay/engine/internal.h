@@ -153,6 +153,7 @@ typedef enum gbx_replay_slot_state {
 typedef struct gbx_replay_slot {
     gbx_replay_slot_state state;
     uint64_t sent_at; /* counts up: the smallest is answered next */
+    int64_t sent_ns;
     gbx_replay_filling filling;
     gbx_replay_pending *tasks[GBX_BATCH_TASKS];
 } gbx_replay_slot;
@@ -163,6 +164,7 @@ typedef struct gbx_replay_worker {
     uint32_t early_ends; /* of its process in a row, before a task */
     uint64_t seen;       /* what it did when it was last looked at, and since when */
     int64_t seen_ns;
+    int64_t answered_ns; /* the last batch */
 } gbx_replay_worker;
 
 /* A list of tasks that are asked alone, in order. */
@@ -185,6 +187,7 @@ struct gbx_replay_engine {
     int payload_fd;
     const unsigned char *payload; /* mapped on demand */
     uint64_t payload_bytes;
+    int64_t task_ns; /* how long a task of a batch takes, about; 0: unknown */
     gbx_replay_worker *workers;
     uint32_t worker_count;
     uint64_t sent;

@@ -4,11 +4,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/io.h"
 #include "base/memory.h"
 #include "replay/engine/internal.h"
 
-enum { ALONE_TASKS = 8 }; /* of a batch of tasks that are asked alone */
+enum {
+    ALONE_TASKS = 8,  /* of a batch of tasks that are asked alone */
+    FIRST_TASKS = 16, /* of the first batches */
+    BATCH_NS = 20 * GBX_NS_PER_MS
+};
 
 /* --- kernels that hang --- */
 
@@ -65,6 +70,7 @@ void gbx_replay_ask_alone(gbx_replay_engine *engine, gbx_replay_pending *pending
 static gbx_status send_slot(gbx_replay_engine *engine, gbx_replay_worker *w, gbx_replay_slot *s) {
     s->state = SLOT_SENT;
     s->sent_at = ++engine->sent;
+    s->sent_ns = gbx_clock_ns();
     w->seen_ns = 0;
     return gbx_replay_child_order(&w->child, engine->child_program, engine->payload_fd,
                                   (uint32_t)(s - w->slots));
@@ -226,6 +232,12 @@ static gbx_status find_batch(gbx_replay_engine *engine) {
     return NULL;
 }
 
+/* Slow tasks come in small batches, so that all processes end at about the same time. */
+static bool is_enough(const gbx_replay_engine *engine, const gbx_replay_slot *s) {
+    int64_t most = engine->task_ns > 0 ? BATCH_NS / engine->task_ns : FIRST_TASKS;
+    return s->filling.task_count == GBX_BATCH_TASKS || (int64_t)s->filling.task_count >= most;
+}
+
 gbx_status gbx_replay_screen(gbx_replay_engine *engine, gbx_replay_pending *pending,
                              const gbx_replay_layout *layout) {
     for (;;) {
@@ -234,7 +246,7 @@ gbx_status gbx_replay_screen(gbx_replay_engine *engine, gbx_replay_pending *pend
         gbx_replay_worker *w = engine->filling;
         gbx_replay_slot *s = engine->filled;
         GBX_TRY(add(engine, w, s, pending, layout, &is_added));
-        if (!is_added || s->filling.task_count == GBX_BATCH_TASKS)
+        if (!is_added || is_enough(engine, s))
             GBX_TRY(gbx_replay_flush(engine));
         if (is_added)
             return NULL;

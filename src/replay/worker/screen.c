@@ -29,6 +29,7 @@ enum { MAX_SCREENS = 24 };
 typedef struct screen {
     gbx_picture pictures[GBX_PATTERNS];
     gbx_order *placed;               /* the task whose rows still lie in the pictures; NULL: none */
+    const gbx_order *clean; /* the last task, if its inputs are still in the pictures; else NULL */
     uint32_t tasks[GBX_BATCH_TASKS]; /* of this batch */
     uint32_t task_count;
 } screen;
@@ -163,6 +164,7 @@ static void clear(screen *s, void *scratch) {
                               gbx_picture_buffer(&s->pictures[p], i), scratch);
     free(s->placed);
     s->placed = NULL;
+    s->clean = NULL;
 }
 
 /* Whether the tensors of a task lie where those of the one before lay. */
@@ -344,11 +346,34 @@ static uint64_t find_unchanged(const gbx_worker *worker, const gbx_order *order)
     return unchanged;
 }
 
+/* Whether the inputs of a task are in the pictures, because it is the same task as the one before:
+ * kernels come before their references. */
+static bool has_inputs(const screen *s, const gbx_order *order) {
+    if (!s->clean)
+        return false;
+    const gbx_order_argument *new = gbx_order_arguments(order);
+    const gbx_order_argument *old = gbx_order_arguments(s->clean);
+    for (uint32_t i = 0; i < order->argument_count; ++i)
+        if (new[i].kind == GBX_CALL_TENSOR && new[i].role == GBX_ROLE_INPUT &&
+            new[i].before != old[i].before)
+            return false;
+    return true;
+}
+
+/* What lies in a tensor, row-major: in its place, or in the worker's scratch. */
+static const void *payload_of(gbx_worker *worker, const gbx_tensor *tensor, const void *buffer) {
+    if (gbx_tensor_is_contiguous(tensor))
+        return (const char *)buffer +
+               tensor->start_offset * (int64_t)(gbx_dtype_bits(tensor->dtype) / 8);
+    gbx_tensor_gather(tensor, buffer, worker->scratch);
+    return worker->scratch;
+}
+
 /* The references, once: everything written, and near. */
 static bool is_near(gbx_worker *worker, const gbx_order *order, screen *s, gbx_answer *answer) {
     const gbx_order_argument *arguments = gbx_order_arguments(order);
     const gbx_picture *picture = &s->pictures[GBX_PATTERN_FIRST];
-    prepare(worker, order, picture, false);
+    prepare(worker, order, picture, has_inputs(s, order));
     if (!gbx_worker_call(worker, order, picture, GBX_STEP_RUN, answer) ||
         !are_inputs_intact(worker, order, picture))
         return false;
@@ -357,10 +382,10 @@ static bool is_near(gbx_worker *worker, const gbx_order *order, screen *s, gbx_a
         answer->outputs[i] = (gbx_answer_output){0};
         if (!gbx_is_output(&arguments[i]) || picture->window_of[i] < 0)
             continue;
-        gbx_tensor_gather(tensor, gbx_picture_buffer(picture, i), worker->scratch);
         gbx_comparison *comparison = &answer->outputs[i].comparison;
         *comparison = gbx_compare(tensor, gbx_payload_after(&worker->payloads, &arguments[i]),
-                                  worker->scratch, &arguments[i].tolerance);
+                                  payload_of(worker, tensor, gbx_picture_buffer(picture, i)),
+                                  &arguments[i].tolerance);
         /* An element that was not written holds a pattern, which is near only by chance. */
         if (comparison->mismatches > 0)
             return false;
@@ -397,6 +422,7 @@ void gbx_screen(gbx_worker *worker, const gbx_batch *batch, uint32_t task) {
         } else {
             is_good = is_near(worker, order, s, answer);
         }
+        s->clean = is_good ? order : NULL;
     }
     if (atomic_load_explicit(&answer->state, memory_order_relaxed) == GBX_ANSWER_NONE)
         atomic_store_explicit(&answer->state, is_good ? GBX_ANSWER_CLEAN : GBX_ANSWER_LOOK,
