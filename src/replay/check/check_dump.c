@@ -221,7 +221,7 @@ static gbx_status check_all(flow *f) {
     }
     GBX_TRY(finish(f));
     return gbx_check_acquit(
-        &(gbx_check_trial){&f->session, f->references, f->request->filter, f->report});
+        &(gbx_check_trial){&f->session, f->references, f->request->filter, f->graph, f->report});
 }
 
 /* --- opening --- */

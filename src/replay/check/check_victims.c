@@ -141,11 +141,22 @@ static suspect suspect_of(const gbx_replay_result *result, const gbx_replay_task
     return s;
 }
 
+/* Whether a task had completed when the victim began: what it wrote there is not what is wrong. */
+static bool was_over(const gbx_task_graph *graph, uint64_t task, uint64_t victim) {
+    uint64_t place = gbx_task_graph_place(graph, task);
+    uint64_t victims_place = gbx_task_graph_place(graph, victim);
+    return place != UINT64_MAX && victims_place != UINT64_MAX &&
+           gbx_task_graph_at(graph, place)->end_ns <
+               gbx_task_graph_at(graph, victims_place)->begin_ns;
+}
+
 /* The one that fits best; of equal ones the first. */
-static suspect find_suspect(const gbx_check_report *report, const gbx_replay_task *victim) {
+static suspect find_suspect(const gbx_check_trial *trial, const gbx_replay_task *victim) {
+    const gbx_check_report *report = trial->report;
     suspect best = {.deed = NOTHING};
     for (uint64_t i = 0; i < report->result_count; ++i) {
-        if (report->results[i].task == victim->task)
+        if (report->results[i].task == victim->task ||
+            was_over(trial->graph, report->results[i].task, victim->task))
             continue;
         suspect s = suspect_of(&report->results[i], victim);
         if (s.deed > best.deed ||
@@ -234,7 +245,7 @@ static gbx_status judge(const gbx_check_trial *trial, gbx_check_line *line) {
     gbx_status status = gbx_replay_task_read(trial->session->config.entries, line->task, &task);
     suspect s = {.deed = NOTHING};
     if (!status)
-        s = find_suspect(trial->report, &task);
+        s = find_suspect(trial, &task);
     if (!status && (s.deed != NOTHING || !is_erratic(trial->report, line)))
         status = ask_again(trial->session, trial->references, &task, &is_right);
     gbx_replay_task_free(&task);

@@ -2,6 +2,7 @@
 #ifndef GBX_REPLAY_CHECK_INTERNAL_H
 #define GBX_REPLAY_CHECK_INTERNAL_H
 
+#include "analysis/graph.h"
 #include "replay/check/check_report.h"
 #include "replay/session.h"
 
@@ -18,6 +19,7 @@ typedef struct gbx_check_trial {
     gbx_replay_session *session; /* without pending tasks */
     const gbx_references *references;
     const gbx_check_filter *filter;
+    const gbx_task_graph *graph;
     gbx_check_report *report; /* of all tasks */
 } gbx_check_trial;
 

@@ -28,7 +28,7 @@ enum { MAX_SCREENS = 24 };
 
 typedef struct screen {
     gbx_picture pictures[GBX_PATTERNS];
-    gbx_order *placed;               /* the task whose rows still lie in the pictures; NULL: none */
+    gbx_order *placed;      /* the task whose rows still lie in the pictures; NULL: none */
     const gbx_order *clean; /* the last task, if its inputs are still in the pictures; else NULL */
     uint32_t tasks[GBX_BATCH_TASKS]; /* of this batch */
     uint32_t task_count;
@@ -354,8 +354,8 @@ static bool has_inputs(const screen *s, const gbx_order *order) {
     const gbx_order_argument *new = gbx_order_arguments(order);
     const gbx_order_argument *old = gbx_order_arguments(s->clean);
     for (uint32_t i = 0; i < order->argument_count; ++i)
-        if (new[i].kind == GBX_CALL_TENSOR && new[i].role == GBX_ROLE_INPUT &&
-            new[i].before != old[i].before)
+        if (new[i].kind == GBX_CALL_TENSOR &&new[i].role == GBX_ROLE_INPUT &&new[i].before !=
+            old[i].before)
             return false;
     return true;
 }
