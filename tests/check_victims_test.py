@@ -205,6 +205,25 @@ def check_far():
         check(f"{name}: findings", [(f["task_seq"], f["kind"]) for f in document["findings"]], [(guilty, "stray_write")])
 
 
+def check_failing():
+    """A victim whose kernel fails when it is called again: nobody knows what it leaves, so it is not accused. Without a culprit it is."""
+    for name, strays, verdict in (("fails", NEAR, "not_repeated"), ("fails-alone", "x = 0;", "right")):
+        s = make_victims(name, [None, None], strays)
+        source = root / f"{name}.c"
+        text = open(s.kernels["kernel1"]["source"]).read()
+        source.write_text(text.replace("reach(&is_over, 1);", "reach(&is_over, 1);\n        else\n            __builtin_trap();"))
+        for kernel in s.kernels.values():
+            kernel["source"] = str(source)
+        run = s.run("-p", "a5sim", environment=RUNNING)
+        document, text = checked(run.dump), text_of(run.dump)
+        check(f"{name}: verdicts", verdicts_of(document), ["right", verdict])
+        check(f"{name}: replays", [t["replay"] for t in sorted(document["tasks"], key=lambda task: task["task_seq"])], ["bit_exact", "fault"])
+        check(f"{name}: nobody is accused of wrong values", (document["introduced"], "is the first that is wrong" in text), (0, False))
+        if verdict == "not_repeated":
+            check_in(f"{name}: text", "not repeated: task 1, kernel kernel1, is wrong in the dump, but its kernel fails when it is called again, and may not "
+                     "be to blame: task 0, kernel kernel0, wrote into its output\n", text)
+
+
 # --- tasks that are wrong, and no other is guilty ---
 
 
@@ -314,5 +333,5 @@ def check_hung_reference():
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts(check_near, check_ranges, check_input, check_far, check_many, check_nobody, check_not_asked, check_differing,
+    sys.exit(run_parts(check_near, check_ranges, check_input, check_far, check_failing, check_many, check_nobody, check_not_asked, check_differing,
                        check_installation, check_hung_reference))

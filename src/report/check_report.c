@@ -234,10 +234,12 @@ static void print_accused(const reporting *r, const gbx_check_line *without) {
 /* A task that is wrong in the dump, but whose kernel leaves the right values. */
 static const char *acquittal(const reporting *r, const gbx_check_line *line) {
     gbx_texts *t = &r->sink->texts;
-    return gbx_text_format(t,
-                           "task %s, %s, is wrong in the dump, but its kernel leaves the right "
-                           "values when it is called again: %s",
-                           task_text(r, line), kernel_text(r, line),
+    bool fails = line->kernels.verdict == GBX_REPLAY_FAULT;
+    return gbx_text_format(t, "task %s, %s, is wrong in the dump, but %s: %s", task_text(r, line),
+                           kernel_text(r, line),
+                           fails ? "its kernel fails when it is called again, and may not be to "
+                                   "blame"
+                                 : "its kernel leaves the right values when it is called again",
                            gbx_text_shown(t, line->reason));
 }
 

@@ -31,11 +31,11 @@ gbx_status gbx_check_report_keep(gbx_check_report *report, const char *text,
     return NULL;
 }
 
-/* Only a kernel that leaves other values when it is called again may turn out not to be wrong; so
- * the first tasks of the final list are among these. */
+/* Only a task that may be a victim may turn out not to be wrong; so the first tasks of the final
+ * list are among these. */
 static bool may_be_listed(const gbx_check_report *report, const gbx_check_line *line) {
     return line->verdict == GBX_CHECK_INTRODUCED &&
-           (line->kernels.differs || report->steady < GBX_CHECK_LINES_MAX);
+           (gbx_check_may_be_victim(&line->kernels) || report->steady < GBX_CHECK_LINES_MAX);
 }
 
 /* A task that could not be read may still have a record. */
@@ -93,7 +93,7 @@ gbx_status gbx_check_report_add(gbx_check_report *report, const gbx_replay_task 
     GBX_TRY(fill_line(report, task, result, kernels, &report->lines[report->count]));
     ++report->count;
     ++report->verdicts[result->verdict];
-    report->steady += result->verdict == GBX_CHECK_INTRODUCED && !kernels->differs;
+    report->steady += result->verdict == GBX_CHECK_INTRODUCED && !gbx_check_may_be_victim(kernels);
     report->accused += kernels->is_accused;
     report->not_called += !kernels->is_called;
     report->differing += kernels->differs;

@@ -20,6 +20,12 @@ typedef struct gbx_check_kernels {
     int64_t result;  /* of the report's `results`; -1: none is kept */
 } gbx_check_kernels;
 
+/* Whether a wrong task may be the victim of another: its kernels leave other values than the dump
+ * has, or nobody knows, because they fail. */
+static inline bool gbx_check_may_be_victim(const gbx_check_kernels *kernels) {
+    return kernels->differs || (kernels->is_called && kernels->verdict == GBX_REPLAY_FAULT);
+}
+
 /* The result of one task; lines are in graph order. */
 typedef struct gbx_check_line {
     uint64_t task;

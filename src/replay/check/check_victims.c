@@ -194,14 +194,15 @@ static gbx_status acquit(gbx_check_report *report, gbx_check_line *line, gbx_che
     return gbx_check_report_keep(report, reason, &line->reason);
 }
 
-static gbx_status name_suspect(gbx_check_report *report, gbx_check_line *line, const suspect *s) {
+static gbx_status name_suspect(gbx_check_report *report, gbx_check_line *line, const suspect *s,
+                               gbx_check_verdict verdict) {
     static const char *const deeds[] = {
         [MAY_HAVE_HIT] = "writes far outside its outputs, and may have written there",
         [HIT_INPUT] = "wrote into its input while it ran",
         [HIT_OUTPUT] = "wrote into its output"};
     char text[GBX_REPLAY_TITLE_BYTES + 128];
     snprintf(text, sizeof text, "%s, %s", s->result->title, deeds[s->deed]);
-    return acquit(report, line, GBX_CHECK_OVERWRITTEN, text);
+    return acquit(report, line, verdict, text);
 }
 
 static gbx_status name_nobody(gbx_check_report *report, const gbx_check_filter *filter,
@@ -241,24 +242,27 @@ static gbx_status ask_again(gbx_replay_session *session, const gbx_references *r
 
 static gbx_status judge(const gbx_check_trial *trial, gbx_check_line *line) {
     gbx_replay_task task;
-    bool is_right = false;
+    bool is_right = false, fails = line->kernels.verdict == GBX_REPLAY_FAULT;
     gbx_status status = gbx_replay_task_read(trial->session->config.entries, line->task, &task);
     suspect s = {.deed = NOTHING};
     if (!status)
         s = find_suspect(trial, &task);
-    if (!status && (s.deed != NOTHING || !is_erratic(trial->report, line)))
+    if (!status && !fails && (s.deed != NOTHING || !is_erratic(trial->report, line)))
         status = ask_again(trial->session, trial->references, &task, &is_right);
     gbx_replay_task_free(&task);
+    if (!status && fails && s.deed != NOTHING)
+        return name_suspect(trial->report, line, &s, GBX_CHECK_NOT_REPEATED);
     if (status || !is_right)
         return status;
-    return s.deed != NOTHING ? name_suspect(trial->report, line, &s)
+    return s.deed != NOTHING ? name_suspect(trial->report, line, &s, GBX_CHECK_OVERWRITTEN)
                              : name_nobody(trial->report, trial->filter, line);
 }
 
 gbx_status gbx_check_acquit(const gbx_check_trial *trial) {
     gbx_check_report *report = trial->report;
     for (uint64_t i = 0; i < report->count; ++i)
-        if (report->lines[i].verdict == GBX_CHECK_INTRODUCED && report->lines[i].kernels.differs)
+        if (report->lines[i].verdict == GBX_CHECK_INTRODUCED &&
+            gbx_check_may_be_victim(&report->lines[i].kernels))
             GBX_TRY(judge(trial, &report->lines[i]));
     return NULL;
 }

@@ -26,7 +26,8 @@ typedef struct gbx_check_trial {
 /*
  * Calls the kernels of tasks that are INTRODUCED and differ once more. A task whose kernels leave
  * the right values becomes OVERWRITTEN if another task is known to write into its tensors, else
- * NOT_REPEATED, unless its own findings say that its values vary.
+ * NOT_REPEATED, unless its own findings say that its values vary. A task whose kernels fail becomes
+ * NOT_REPEATED if another task is known to write into its tensors.
  */
 GBX_MUST_USE gbx_status gbx_check_acquit(const gbx_check_trial *trial);
 
