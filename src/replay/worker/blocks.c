@@ -10,6 +10,7 @@
 #include "replay/worker/pattern.h"
 #include "replay/worker/tally.h"
 #include "replay/worker/worker.h"
+#include "tensor/view.h"
 
 enum {
     PIECE_BYTES = 4096,
@@ -126,16 +127,6 @@ static bool make_pass(const ordering *o, const pass *p, int pattern, bool is_bac
 }
 
 /* --- elements --- */
-
-/* The element of an output that a byte of its payload belongs to. */
-static uint64_t element_of(const gbx_tensor *tensor, uint64_t byte) {
-    uint32_t bits = gbx_dtype_bits(tensor->dtype);
-    if (bits >= 8)
-        return byte / (bits / 8);
-    uint64_t row = tensor->ndims > 0 ? (uint64_t)tensor->shape[tensor->ndims - 1] : 1;
-    uint64_t row_bytes = (row + 1) / 2;
-    return byte / row_bytes * row + byte % row_bytes * 2;
-}
 
 static uint64_t value_of(const ordering *o, uint32_t argument, uint64_t element) {
     gather(o, o->now);
@@ -418,7 +409,7 @@ static void compare_output(ordering *o, uint32_t argument, output_sightings *see
     for (uint64_t byte = first; byte < first + bytes; ++byte) {
         bool is_same = o->passes[0].left[byte] == o->passes[1].left[byte];
         uint32_t one = o->passes[0].writers[byte], other = o->passes[1].writers[byte];
-        uint64_t element = element_of(tensor, byte - first);
+        uint64_t element = gbx_tensor_element_at(tensor, byte - first);
         if (one == NOBODY && other == NOBODY)
             continue;
         if (!find_writers(o, byte, &one, &other)) {
