@@ -49,6 +49,9 @@ void kernel_entry(const uint64_t *args) {
 """
 
 
+TWICE_ALL = "for (int i = 0; i < n; ++i) y[i] = 2 * x[i];"
+
+
 def start(task):
     return 100 * (task + 1)
 
@@ -224,6 +227,26 @@ def check_failing():
                      "be to blame: task 0, kernel kernel0, wrote into its output\n", text)
 
 
+def check_earlier():
+    """A task that had completed before the victim began is not its culprit, although it writes there."""
+    s = Scene("earlier")
+    reference = str(write_kernel("earlier_reference", "in x, out y", TWICE_ALL))
+    tiles = s.output("tiles", (2, N))
+    s.kernel("strays", "in x, out y", TWICE_ALL + " for (int i = 0; i < 5; ++i) y[n + i] = 0.5f;", reference=reference)
+    s.kernel("flaky", "in x, out y", TWICE_ALL + ' if (getenv("GLASSBOX_TEST_TOGETHER")) y[50] = -1;', head="#include <stdlib.h>", reference=reference)
+    x = s.tensor("x", fill="arange", start=start(0))
+    s.task("strays", x, tiles[0])
+    s.task("flaky", x, tiles[1])
+    run = s.run(environment=RUNNING)
+    want = twice(0)
+    want[50] = -1
+    check("earlier: what the victim left", run.values("flaky", 1).tobytes(), want.tobytes())
+    document = checked(run.dump)
+    check("earlier: verdicts", verdicts_of(document), ["right", "not_repeated"])
+    check("earlier: nobody is named", "strays" in [t for t in document["tasks"] if t["task_seq"] == 1][0]["reason"], False)
+    check("earlier: findings", [(f["task_seq"], f["kind"]) for f in document["findings"]], [(0, "stray_write")])
+
+
 # --- tasks that are wrong, and no other is guilty ---
 
 
@@ -333,5 +356,5 @@ def check_hung_reference():
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts(check_near, check_ranges, check_input, check_far, check_failing, check_many, check_nobody, check_not_asked, check_differing,
+    sys.exit(run_parts(check_near, check_ranges, check_input, check_far, check_failing, check_earlier, check_many, check_nobody, check_not_asked, check_differing,
                        check_installation, check_hung_reference))

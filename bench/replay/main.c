@@ -89,7 +89,7 @@ static error_t parse(int key, char *value, struct argp_state *state) {
 
 #define ROW "%-48s %12s %10s %8s %12s  %s\n"
 
-/* What a row compares: `loop_s` and `goal` are 0 where there is none. */
+/* What a row compares; `loop_s` and `goal` are 0 if it has none. */
 typedef struct row {
     const char *work;
     double measured_s;

@@ -38,9 +38,8 @@ typedef struct gbx_tensor_access {
  * task once, by its first record. Takes about 20 bytes per argument and 40 per different view; up
  * to 20 more per entry while it is created. A dump without addresses gives an empty index.
  *
- * Results have addresses if their records list pieces (gbx_result). They do not, and count as read
- * by nobody, if gbx_reader_result_count says that there are none, or if they lay in too many pieces
- * to be listed.
+ * Results have addresses if their records list pieces (gbx_result). If the dump has no results, or
+ * they lay in too many pieces to be listed, they are not found.
  *
  * Everything is borrowed; the reader must be open with GBX_INDEX_ARGUMENTS, for all tasks. One
  * thread at a time uses an index, its entries and the reader.

@@ -323,7 +323,9 @@ static gbx_status find_reader(const aftermath *a, uint32_t argument, gbx_replay_
             GBX_TRY(find_reader_of(a, tensor, first, first + gap->count, &ranges, finding));
         }
     }
-    finding->is_followed = ranges > 0 && !(answer->unlisted >> argument & 1);
+    /* Without results in the dump, one may have these elements. */
+    bool has_results = gbx_reader_result_count(gbx_entries_reader(a->job->entries)) > 0;
+    finding->is_followed = has_results && ranges > 0 && !(answer->unlisted >> argument & 1);
     return NULL;
 }
 
