@@ -227,6 +227,10 @@ static gbx_status describe(const gbx_chip *chip, const char *runtime,
         return fail("%s has no memory, and only tensormap_and_ringbuffer allocates outputs; "
                     "allocate it with gbx_device_malloc",
                     argument);
+    case GBX_GRAPH_SCOPE_OVER:
+        return fail("%s is an output of a scope that has ended, so its memory is no longer its "
+                    "own; end the scope later (gbx_scope_end)",
+                    argument);
     case GBX_GRAPH_HEAP_TENSOR:
         return fail("%s: the task's new outputs up to this one take %" PRId64
                     " bytes, the heap ring has %" PRId64

@@ -45,6 +45,7 @@ typedef enum gbx_graph_error_kind {
     GBX_GRAPH_SCOPE_END,       /* an end without a begin */
     GBX_GRAPH_SCOPE_LEFT,      /* values: how many are open at the end */
     GBX_GRAPH_SCOPE_DEPTH,     /* values: the deepest possible */
+    GBX_GRAPH_SCOPE_OVER,      /* values: index; its memory belongs to a scope that has ended */
     GBX_GRAPH_INDEX,           /* values: dimension, index, size */
     GBX_GRAPH_REFUSED,         /* text: a call that this runtime does not have */
     GBX_GRAPH_FAILED,          /* text: from the orchestration */

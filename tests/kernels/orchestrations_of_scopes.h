@@ -4,10 +4,45 @@
 
 #include "orchestration_builder.h"
 
+/* A task with a new output of one cell. */
+static gbx_tensor submit_new_output(builder *b) {
+    const int64_t one = 1;
+    gbx_tensor cell = cells_at(b, BAD_AT, 1), output = gbx_new_tensor(GBX_INT64, 1, &one);
+    gbx_args args = gbx_args_begin();
+    gbx_args_add_input(&args, &cell);
+    gbx_args_add_new_output(&args, &output);
+    gbx_args_add_u64(&args, 0);
+    gbx_args_add_u64(&args, 0);
+    gbx_submit_aiv_task(b->o, STEP, &args);
+    return output;
+}
+
+/* Reads the output of an inner scope: right before its end, wrong after it. The one of the outer
+ * scope stays. */
+static void read_after_end(builder *b, int is_nested) {
+    gbx_tensor cell = cells_at(b, BAD_AT, 1);
+    gbx_scope_begin(b->o);
+    gbx_tensor outer = is_nested ? submit_new_output(b) : cell;
+    gbx_scope_begin(b->o);
+    gbx_tensor inner = submit_new_output(b);
+    gbx_scope_end(b->o);
+    if (is_nested) {
+        gbx_args fine = step_args(&outer, &cell, 0, 0);
+        gbx_submit_aiv_task(b->o, STEP, &fine);
+    }
+    gbx_args args = step_args(&inner, &cell, 0, 0);
+    gbx_submit_aiv_task(b->o, STEP, &args);
+    gbx_scope_end(b->o);
+}
+
 int bad_scope(gbx_orchestration *o, const gbx_run_args *run) {
     builder b = begin(o, run);
     prelude(&b);
     uint64_t which = scalar(&b, CASE_AT);
+    if (which == AFTER_ITS_END || which == AFTER_NESTED_ENDS) {
+        read_after_end(&b, which == AFTER_NESTED_ENDS);
+        return 0;
+    }
     int depth = which == TOO_DEEP ? 64 : 2;
     for (int i = 0; i < depth; ++i)
         gbx_scope_begin(o);

@@ -121,6 +121,19 @@ submit(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args
     return id;
 }
 
+/* False, with an error, if an argument is the output of a task whose scope has ended. */
+static bool check_scopes(gbx_window *window, const gbx_task_kernels *kernels,
+                         const gbx_args *args) {
+    for (uint32_t i = 0; i < args->tensor_count; ++i) {
+        if (args->new_outputs >> i & 1 || !gbx_window_has_ended(window, args->tensors[i]->data))
+            continue;
+        gbx_graph_fail(window->graph, GBX_GRAPH_SCOPE_OVER, window->next_id,
+                       gbx_first_kernel(kernels), i, 0);
+        return false;
+    }
+    return true;
+}
+
 /* Counts the rest of a scope that does not fit, to report how much it needs. */
 static void count_rest(gbx_window *window, const gbx_task_kernels *kernels, const gbx_args *args) {
     gbx_window_need need;
@@ -144,6 +157,7 @@ check_and_submit(gbx_orchestration *orchestration, const gbx_task_kernels *kerne
         return GBX_NO_TASK;
     }
     if (!gbx_graph_check_task(window->graph, kernels, args) ||
+        !check_scopes(window, kernels, args) ||
         !count_need(window, kernels, args, &need, is_probed) ||
         !gbx_window_make_room(window, &need))
         return GBX_NO_TASK;
@@ -169,7 +183,7 @@ static void scope_begin(gbx_orchestration *orchestration) {
                        GBX_MAX_SCOPES - 1, 0);
         return;
     }
-    window->scope_first[++window->depth] = window->next_id;
+    gbx_window_begin_scope(window);
 }
 
 static void scope_end(gbx_orchestration *orchestration) {

@@ -275,7 +275,44 @@ static void set_keeping(gbx_window *window, uint64_t scopes) {
     window->heap.is_kept = window->edge_places.is_kept = scopes != 0;
 }
 
+void gbx_window_begin_scope(gbx_window *window) {
+    window->scope_first[++window->depth] = window->next_id;
+    window->scope_heap[window->depth] = window->heap.head;
+}
+
+/* Scopes inside of it have ended before, and are part of it. */
+static void note_ended(gbx_window *window, gbx_ended_scope scope) {
+    if (scope.begin == scope.end)
+        return;
+    while (window->ended_count > 0 && window->ended[window->ended_count - 1].begin >= scope.begin)
+        --window->ended_count;
+    if (window->ended_count > 0 && window->ended[window->ended_count - 1].end == scope.begin) {
+        window->ended[window->ended_count - 1].end = scope.end;
+        return;
+    }
+    if (window->ended_count == GBX_ENDED_SCOPES)
+        memmove(window->ended, window->ended + 1, --window->ended_count * sizeof window->ended[0]);
+    window->ended[window->ended_count++] = scope;
+}
+
+bool gbx_window_has_ended(const gbx_window *window, uint64_t address) {
+    const gbx_ring *heap = &window->heap;
+    uint64_t at = address - heap->base;
+    if (at >= heap->bytes)
+        return false;
+    /* What lies behind the head is of the lap before; in the first lap nothing does. */
+    bool is_of_this_lap = at < heap->head - heap->lap;
+    if (!is_of_this_lap && heap->lap == 0)
+        return false;
+    uint64_t position = heap->lap + at - (is_of_this_lap ? 0 : heap->bytes);
+    for (uint32_t i = window->ended_count; i-- > 0 && position < window->ended[i].end;)
+        if (position >= window->ended[i].begin)
+            return true;
+    return position < heap->tail;
+}
+
 void gbx_window_end_scope(gbx_window *window) {
+    note_ended(window, (gbx_ended_scope){window->scope_heap[window->depth], window->heap.head});
     if (window->depth == window->full_depth)
         window->is_counting = false;
     set_keeping(window, window->keeping_scopes & ~(UINT64_C(1) << window->depth));

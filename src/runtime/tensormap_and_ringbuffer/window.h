@@ -9,7 +9,13 @@
 #include "runtime/tensormap_and_ringbuffer/ring.h"
 #include "runtime/tensormap_and_ringbuffer/tensor_map.h"
 
-enum { GBX_MAX_SCOPES = 64, GBX_ARGUMENT_BYTES_PER_TASK = 1024 };
+enum { GBX_MAX_SCOPES = 64, GBX_ENDED_SCOPES = 32, GBX_ARGUMENT_BYTES_PER_TASK = 1024 };
+
+/* Positions in the heap that belong to scopes that have ended. */
+typedef struct gbx_ended_scope {
+    uint64_t begin;
+    uint64_t end;
+} gbx_ended_scope;
 
 typedef struct gbx_window {
     gbx_graph *graph;
@@ -26,9 +32,12 @@ typedef struct gbx_window {
     uint64_t zone_bytes; /* behind each new output */
     gbx_ring edge_places;
     gbx_sched_edge *edges;
-    uint64_t scope_first[GBX_MAX_SCOPES]; /* the first task that can be in each open scope */
-    uint32_t depth;                       /* of the innermost; 0 is the orchestration itself */
-    uint64_t keeping_scopes;              /* a bit for each open one that keeps tasks */
+    uint64_t scope_first[GBX_MAX_SCOPES];    /* the first task that can be in each open scope */
+    uint32_t depth;                          /* of the innermost; 0 is the orchestration itself */
+    uint64_t keeping_scopes;                 /* a bit for each open one that keeps tasks */
+    uint64_t scope_heap[GBX_MAX_SCOPES];     /* where the heap's head was when each began */
+    gbx_ended_scope ended[GBX_ENDED_SCOPES]; /* ascending; those that do not fit are forgotten */
+    uint32_t ended_count;
     /* When the window or the heap was too small: how much the scope that fills it needs in all. */
     uint32_t full_depth;
     bool is_counting;
@@ -66,8 +75,15 @@ gbx_sched_task *gbx_window_take(gbx_window *window, uint64_t *out_position);
 /* Notes what the task has taken from all rings, to give back when it is retired. */
 void gbx_window_note(gbx_window *window, gbx_sched_task *task, const gbx_args *args);
 
+/* A scope begins inside of the innermost; there are fewer than GBX_MAX_SCOPES. */
+void gbx_window_begin_scope(gbx_window *window);
+
 /* The innermost scope ends, and no longer keeps its tasks. */
 void gbx_window_end_scope(gbx_window *window);
+
+/* Whether an address lies in the heap in memory of a scope that has ended. Memory that was given to
+ * another task since is that task's. */
+bool gbx_window_has_ended(const gbx_window *window, uint64_t address);
 
 /* Makes `task` wait for the task in flight at this position; repeated calls count once. */
 void gbx_window_depend(gbx_window *window, gbx_sched_task *task, uint64_t position);
