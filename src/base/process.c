@@ -181,13 +181,16 @@ static int spawn(const gbx_spawn_order *order, const int *descriptors, pid_t *ou
         else
             posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     }
+    if (order->error_fd)
+        posix_spawn_file_actions_adddup2(&actions, *order->error_fd, STDERR_FILENO);
     int next_fd = GBX_SPAWN_FIRST_FD;
     for (size_t i = 0; i < order->descriptor_count; ++i)
         posix_spawn_file_actions_adddup2(&actions, descriptors[i], next_fd++);
     posix_spawn_file_actions_addclosefrom_np(&actions, next_fd);
     init_attributes(&attributes, POSIX_SPAWN_SETPGROUP);
     posix_spawnattr_setpgroup(&attributes, 0);
-    int error = posix_spawn(out_pid, order->path, &actions, &attributes, order->arguments, environ);
+    int error = posix_spawn(out_pid, order->path, &actions, &attributes, order->arguments,
+                            order->environment ? order->environment : environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     return error;

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "toolchain/cache_directory.h"
+#include "toolchain/compiler_identity.h"
 
 extern const char gbx_embedded_kernel_header[];
 extern const char gbx_embedded_orchestration_header[];
@@ -28,6 +29,7 @@ static const char default_flags[] =
     "-std=gnu11 -O3 -march=native -ffp-contract=off -fPIC -fno-semantic-interposition -g -Wall "
     "-Werror=implicit-function-declaration -fstack-clash-protection";
 static const char default_link_flags[] = "-shared -Wl,-Bsymbolic";
+static const char program_link_flags[] = "-rdynamic -pthread";
 static const char default_libraries[] = "-lm";
 static const char blanks[] = " \t\n";
 
@@ -118,19 +120,19 @@ static void fix_program(command *line) {
         line->compiler.words[0] = line->program;
 }
 
-static gbx_status build_command(const char *compile_flags, const char *link_flags, command *line) {
-    const char *compiler = getenv("CC");
+static gbx_status build_command(const gbx_build *build, command *line) {
+    const char *compiler = build->compiler ? build->compiler : getenv("CC");
     if (!compiler || !compiler[strspn(compiler, " \t")])
         compiler = "cc";
     GBX_TRY(add_words(&line->compiler, compiler));
     fix_program(line);
     GBX_TRY(add_words(&line->compiler, default_flags));
     GBX_TRY(provide_headers(line));
-    if (compile_flags)
-        GBX_TRY(add_words(&line->compiler, compile_flags));
-    GBX_TRY(add_words(&line->linker, default_link_flags));
-    if (link_flags)
-        GBX_TRY(add_words(&line->linker, link_flags));
+    if (build->compile_flags)
+        GBX_TRY(add_words(&line->compiler, build->compile_flags));
+    GBX_TRY(add_words(&line->linker, build->is_program ? program_link_flags : default_link_flags));
+    if (build->link_flags)
+        GBX_TRY(add_words(&line->linker, build->link_flags));
     return add_words(&line->linker, default_libraries);
 }
 
@@ -302,6 +304,24 @@ static gbx_status content_key(const command *line, const char *source,
     return NULL;
 }
 
+static void hash_words(gbx_hash_state *state, const word_list *list) {
+    for (size_t i = 0; i < list->count; ++i)
+        gbx_hash_update(state, list->words[i], strlen(list->words[i]) + 1);
+}
+
+/* Runs no compiler; false if it must be asked. */
+static bool known_content_key(const command *line, const gbx_hash128 *content,
+                              char out_text[GBX_HASH_TEXT_BYTES]) {
+    gbx_hash_state state;
+    gbx_hash_begin(&state);
+    hash_words(&state, &line->compiler);
+    hash_words(&state, &line->linker);
+    gbx_hash_update(&state, content, sizeof *content);
+    bool is_known = gbx_compiler_identify(line->compiler.words[0], &state);
+    gbx_hash_format(gbx_hash_end(&state), out_text);
+    return is_known;
+}
+
 static gbx_status compile_to(const command *line, const char *source, const char *target) {
     char *temporary;
     if (asprintf(&temporary, "%s.XXXXXX", target) < 0)
@@ -329,12 +349,15 @@ static gbx_status compile_to(const command *line, const char *source, const char
     return status;
 }
 
-static gbx_status compile_cached(const command *line, const char *source, char **out_path) {
+static gbx_status compile_cached(const command *line, const char *source, const gbx_build *build,
+                                 char **out_path) {
     char key[GBX_HASH_TEXT_BYTES];
     char *directory;
-    GBX_TRY(content_key(line, source, key));
-    GBX_TRY(gbx_cache_directory("kernels", &directory));
-    int length = asprintf(out_path, "%s/%s.so", directory, key);
+    const bool is_program = build->is_program;
+    if (!build->content || !known_content_key(line, build->content, key))
+        GBX_TRY(content_key(line, source, key));
+    GBX_TRY(gbx_cache_directory(is_program ? "programs" : "kernels", &directory));
+    int length = asprintf(out_path, "%s/%s%s", directory, key, is_program ? "" : ".so");
     free(directory);
     if (length < 0) {
         *out_path = NULL;
@@ -358,14 +381,22 @@ gbx_status gbx_kernel_compile(const char *source, const char *compile_flags, con
 gbx_status gbx_kernel_compile_in(const char *directory, const char *source,
                                  const char *compile_flags, const char *link_flags,
                                  char **out_path) {
+    const gbx_build build = {.directory = directory,
+                             .source = source,
+                             .compile_flags = compile_flags,
+                             .link_flags = link_flags};
+    return gbx_build_make(&build, out_path);
+}
+
+gbx_status gbx_build_make(const gbx_build *build, char **out_path) {
     *out_path = NULL;
-    char *absolute = realpath(source, NULL);
+    char *absolute = realpath(build->source, NULL);
     if (!absolute)
-        return gbx_fail(GBX_NOT_FOUND, "compiling %s: %s", source, strerror(errno));
-    command line = {.directory = directory};
-    gbx_status status = build_command(compile_flags, link_flags, &line);
+        return gbx_fail(GBX_NOT_FOUND, "compiling %s: %s", build->source, strerror(errno));
+    command line = {.directory = build->directory};
+    gbx_status status = build_command(build, &line);
     if (!status)
-        status = compile_cached(&line, absolute, out_path);
+        status = compile_cached(&line, absolute, build, out_path);
     free_words(&line.compiler);
     free_words(&line.linker);
     free(absolute);

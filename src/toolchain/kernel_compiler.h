@@ -10,6 +10,9 @@
 #ifndef GBX_TOOLCHAIN_KERNEL_COMPILER_H
 #define GBX_TOOLCHAIN_KERNEL_COMPILER_H
 
+#include <stdbool.h>
+
+#include "base/hash.h"
 #include "base/status.h"
 
 /*
@@ -24,5 +27,19 @@ GBX_MUST_USE gbx_status gbx_kernel_compile(const char *source, const char *compi
 GBX_MUST_USE gbx_status gbx_kernel_compile_in(const char *directory, const char *source,
                                               const char *compile_flags, const char *link_flags,
                                               char **out_path);
+
+/* What else than a kernel with the usual compiler can be made; all is borrowed. */
+typedef struct gbx_build {
+    const char *compiler;      /* its words; NULL: $CC, else cc */
+    const char *directory;     /* of paths in the flags; NULL: the current one */
+    const char *source;        /* relative to the current directory */
+    const char *compile_flags; /* as above */
+    const char *link_flags;
+    bool is_program;            /* an executable file instead of a shared object */
+    const gbx_hash128 *content; /* of all sources, which then need not be preprocessed to find the
+                                   result in the cache; NULL: unknown */
+} gbx_build;
+
+GBX_MUST_USE gbx_status gbx_build_make(const gbx_build *build, char **out_path);
 
 #endif

@@ -626,6 +626,47 @@ static void start_children(const workshop *shop, path_text *paths, pid_t *childr
     close(start[1]);
 }
 
+static char *compile_known(const workshop *shop, const char *compiler, const char *content) {
+    const gbx_hash128 hash = gbx_hash_bytes(content, strlen(content));
+    const gbx_build build = {.compiler = compiler, .source = shop->source, .content = &hash};
+    char *path = NULL;
+    assert_ok(gbx_build_make(&build, &path));
+    return path;
+}
+
+/* The source is not read to find the result: whoever names the content answers for it. */
+static void known_content_and_compiler_name_the_result(void **state) {
+    const workshop *shop = *state;
+    char *paths[4];
+    write_answer(shop, "", "1");
+    paths[0] = compile_known(shop, NULL, "one");
+    paths[1] = compile_known(shop, NULL, "two");
+    write_answer(shop, "", "2");
+    paths[2] = compile_known(shop, NULL, "one");
+    paths[3] = compile_known(shop, "gcc -O0", "one");
+    assert_string_not_equal(paths[0], paths[1]);
+    assert_string_equal(paths[0], paths[2]);
+    assert_string_not_equal(paths[0], paths[3]);
+    for (int i = 0; i < 4; ++i)
+        free(paths[i]);
+}
+
+/* A script may run any compiler: the source is preprocessed. */
+static void behind_a_script_the_source_counts(void **state) {
+    const workshop *shop = *state;
+    char script[PATH_BYTES];
+    join(script, shop->root, "gcc-script");
+    write_beside(shop, "gcc-script", "#!/bin/sh\nexec cc \"$@\"\n");
+    assert_int_equal(chmod(script, 0755), 0);
+    write_answer(shop, "", "1");
+    char *before = compile_known(shop, script, "one");
+    write_answer(shop, "", "2");
+    char *after = compile_known(shop, script, "one");
+    assert_string_not_equal(before, after);
+    free(before);
+    free(after);
+}
+
 static void processes_compile_the_same_source_at_once(void **state) {
     const workshop *shop = *state;
     if (is_thread_sanitized())
@@ -713,6 +754,8 @@ int main(void) {
         compiler_test(a_compiler_that_dies_is_said_with_its_signal),
         compiler_test(a_compiler_of_two_words_works),
         compiler_test(another_compiler_under_the_same_name_gives_another_path),
+        compiler_test(known_content_and_compiler_name_the_result),
+        compiler_test(behind_a_script_the_source_counts),
         compiler_test(processes_compile_the_same_source_at_once),
         compiler_test(threads_compile_the_same_source_at_once),
     };

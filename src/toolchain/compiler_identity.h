@@ -1,0 +1,16 @@
+/* Which compiler a command is, without running it. */
+#ifndef GBX_TOOLCHAIN_COMPILER_IDENTITY_H
+#define GBX_TOOLCHAIN_COMPILER_IDENTITY_H
+
+#include <stdbool.h>
+
+#include "base/hash.h"
+
+/*
+ * Adds what changes with the compiler `program` (found on PATH), and with the processor that
+ * -march=native stands for. False if that cannot be told from its file: it is a script, or runs
+ * another compiler as ccache does.
+ */
+bool gbx_compiler_identify(const char *program, gbx_hash_state *state);
+
+#endif
