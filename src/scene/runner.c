@@ -280,15 +280,17 @@ static void look_at_outputs(const session *s, const gbx_case_data *data, gbx_out
     }
 }
 
-/* Keeps in the dump which outputs differ, so that other commands know. The run is done even where
- * that fails. */
+/* Keeps in the dump what a golden said and which outputs differ, so that other commands know. The
+ * run is done even where that fails. */
 static gbx_status keep_differences(const gbx_round_result *result) {
     gbx_golden_output wrong[GBX_MAX_RUN_TENSORS];
     size_t count = 0;
+    bool is_any = false;
     for (size_t i = 0; result->dump && i < result->output_count; ++i) {
         const gbx_output_result *output = &result->outputs[i];
         const gbx_tensor *tensor = &output->arg->tensor;
         uint64_t number = output->comparison.first_bad.index;
+        is_any |= output->is_compared;
         if (!output->is_compared || output->comparison.mismatches == 0)
             continue;
         gbx_golden_output *to = &wrong[count++];
@@ -301,7 +303,7 @@ static gbx_status keep_differences(const gbx_round_result *result) {
             number /= (uint64_t)tensor->shape[d];
         }
     }
-    gbx_status status = count > 0 ? gbx_golden_result_write(result->dump, wrong, count) : NULL;
+    gbx_status status = is_any ? gbx_golden_result_write(result->dump, wrong, count) : NULL;
     if (!status)
         return NULL;
     gbx_status lost = gbx_fail(GBX_LOST, "%s", gbx_status_message(status));
@@ -350,6 +352,7 @@ static void report(session *s, gbx_round_result *result, gbx_status error) {
             s->exit_code = gbx_exit_worse(s->exit_code, GBX_EXIT_DIFFERS);
     }
     result->error = error ? gbx_status_message(error) : NULL;
+    result->is_refused = has_failed && gbx_code_exit(gbx_status_code(error)) == GBX_EXIT_USAGE;
     if (s->observer->result)
         s->observer->result(s->observer->context, result);
     if (s->chip && gbx_chip_has_failed(s->chip))

@@ -47,6 +47,7 @@ typedef struct gbx_round_result {
     uint32_t round; /* 1 first */
     gbx_verdict verdict;
     const char *error; /* one or more sentences; NULL when nothing failed */
+    bool is_refused;   /* the graph, a kernel or the scene is wrong, or a file; the error says so */
     const char *dump;  /* its directory; NULL without a dump */
     gbx_dump_totals totals;
     /* With loose signatures: how many broke, and the first of each sort, as in gbx_call_result. */

@@ -88,7 +88,7 @@ static gbx_status read_output(const gbx_cursor *output, char **out_element) {
     return status ? status : gbx_fail_memory("reading run.json");
 }
 
-static gbx_status read_golden(const gbx_cursor *root, char **out_element) {
+static gbx_status read_golden(const gbx_cursor *root, char **out_element, bool *out_is_known) {
     gbx_cursor golden, outputs, first;
     size_t count = 0;
     GBX_TRY(gbx_cursor_optional(root, "golden", &golden));
@@ -96,16 +96,18 @@ static gbx_status read_golden(const gbx_cursor *root, char **out_element) {
         return NULL;
     GBX_TRY(gbx_cursor_member(&golden, "outputs", &outputs));
     GBX_TRY(gbx_cursor_count(&outputs, &count));
+    *out_is_known = true;
     if (count == 0)
         return NULL;
     GBX_TRY(gbx_cursor_element(&outputs, 0, &first));
     return read_output(&first, out_element);
 }
 
-gbx_status gbx_golden_result_read(const char *directory, char **out_element) {
+gbx_status gbx_golden_result_read(const char *directory, char **out_element, bool *out_is_known) {
     char path[PATH_BYTES];
     json_t *document = NULL;
     *out_element = NULL;
+    *out_is_known = false;
     snprintf(path, sizeof path, "%s/run.json", directory);
     gbx_status status = gbx_json_load(path, MAX_FILE_BYTES, &document);
     if (gbx_status_code(status) == GBX_NOT_FOUND) {
@@ -114,7 +116,7 @@ gbx_status gbx_golden_result_read(const char *directory, char **out_element) {
     }
     GBX_TRY(status);
     gbx_cursor root = gbx_cursor_root(document, path);
-    status = read_golden(&root, out_element);
+    status = read_golden(&root, out_element, out_is_known);
     json_decref(document);
     return status;
 }

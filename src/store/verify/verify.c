@@ -411,7 +411,7 @@ static gbx_status check_contents(const gbx_verify_observer *observer, gbx_verifi
     return status;
 }
 
-static gbx_status verify_open(const char *directory, int journal_fd,
+static gbx_status verify_open(const char *directory, int journal_fd, bool has_manifests,
                               const gbx_verify_observer *observer, gbx_verification *out) {
     const gbx_record_end *end = gbx_reader_end(out->reader);
     const gbx_reader_totals *totals = gbx_reader_get_totals(out->reader);
@@ -426,7 +426,7 @@ static gbx_status verify_open(const char *directory, int journal_fd,
     bool is_missing = false;
     GBX_TRY(gbx_verify_ranges(journal_fd, out->reader, &out->findings));
     gbx_status status = check_contents(observer, out);
-    if (!status)
+    if (!status && has_manifests)
         status =
             gbx_verify_manifests(directory, out->reader, &out->findings, observer, &is_missing);
     gbx_reader_stop stop = gbx_reader_get_extent(out->reader)->stop;
@@ -449,8 +449,8 @@ static gbx_status lock(const char *directory, int *out_fd) {
     return NULL;
 }
 
-gbx_status gbx_dump_verify(const char *directory, const gbx_verify_observer *observer,
-                           gbx_verification *out_verification) {
+static gbx_status verify(const char *directory, bool has_manifests,
+                         const gbx_verify_observer *observer, gbx_verification *out_verification) {
     *out_verification = (gbx_verification){0};
     int lock_fd;
     GBX_TRY(lock(directory, &lock_fd));
@@ -458,7 +458,7 @@ gbx_status gbx_dump_verify(const char *directory, const gbx_verify_observer *obs
         GBX_INDEX_ARGUMENTS | GBX_INDEX_DISPATCHES | GBX_INDEX_GRAPH | GBX_INDEX_EXECUTIONS;
     gbx_status status = gbx_reader_open(directory, indexed, &out_verification->reader);
     if (!status)
-        status = verify_open(directory, lock_fd, observer, out_verification);
+        status = verify_open(directory, lock_fd, has_manifests, observer, out_verification);
     if (!status && out_verification->findings.has_failed)
         status = gbx_fail_memory("checking %s", directory);
     if (status)
@@ -466,6 +466,16 @@ gbx_status gbx_dump_verify(const char *directory, const gbx_verify_observer *obs
     if (lock_fd >= 0)
         close(lock_fd);
     return status;
+}
+
+gbx_status gbx_dump_verify(const char *directory, const gbx_verify_observer *observer,
+                           gbx_verification *out_verification) {
+    return verify(directory, true, observer, out_verification);
+}
+
+gbx_status gbx_dump_verify_journal(const char *directory, const gbx_verify_observer *observer,
+                                   gbx_verification *out_verification) {
+    return verify(directory, false, observer, out_verification);
 }
 
 void gbx_verification_free(gbx_verification *verification) {

@@ -35,6 +35,12 @@ typedef struct gbx_verification {
  */
 GBX_MUST_USE gbx_status gbx_dump_verify(const char *directory, const gbx_verify_observer *observer,
                                         gbx_verification *out_verification);
+
+/* The same without manifests beside a journal, which no tool reads then: much less for dumps of
+ * many records. can_be_recovered does not count them. */
+GBX_MUST_USE gbx_status gbx_dump_verify_journal(const char *directory,
+                                                const gbx_verify_observer *observer,
+                                                gbx_verification *out_verification);
 void gbx_verification_free(gbx_verification *verification);
 
 #endif
