@@ -55,7 +55,7 @@ static bool is_empty(const gbx_tensor *view) {
     return false;
 }
 
-static void begin_runs(const gbx_tensor *view, gbx_byte_runs *out_runs) {
+void gbx_byte_runs_begin(const gbx_tensor *view, gbx_byte_runs *out_runs) {
     *out_runs = (gbx_byte_runs){.view = *view, .bits = gbx_dtype_bits(view->dtype)};
     if (is_empty(view))
         return;
@@ -67,7 +67,7 @@ static void begin_runs(const gbx_tensor *view, gbx_byte_runs *out_runs) {
 /* The view is valid; UINT64_MAX if the count overflows. */
 static uint64_t count_runs(const gbx_tensor *view) {
     gbx_byte_runs runs;
-    begin_runs(view, &runs);
+    gbx_byte_runs_begin(view, &runs);
     return runs.left;
 }
 
@@ -116,7 +116,7 @@ gbx_status gbx_access_runs(gbx_audit_state *state, const gbx_access *access,
     }
     gbx_tensor view;
     GBX_TRY(gbx_access_view(state, access, &view));
-    begin_runs(&view, out_runs);
+    gbx_byte_runs_begin(&view, out_runs);
     return NULL;
 }
 

@@ -174,6 +174,8 @@ typedef struct gbx_byte_runs {
     int64_t index[GBX_MAX_DIMS];
 } gbx_byte_runs;
 
+/* The view is valid. */
+void gbx_byte_runs_begin(const gbx_tensor *view, gbx_byte_runs *out_runs);
 bool gbx_byte_runs_next(gbx_byte_runs *runs, gbx_byte_run *out_run);
 
 /* The access must be followed. */
