@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/program_path.h"
 #include "replay/internal.h"
+#include "replay/sanitize/sanitize.h"
 #include "text/plain_text.h"
 
 /* --- opening --- */
@@ -49,6 +50,7 @@ gbx_status gbx_replay_session_open(const gbx_replay_session_config *config,
 }
 
 void gbx_replay_session_close(gbx_replay_session *session) {
+    gbx_sanitize_cache_free(session->sanitized);
     gbx_replay_engine_close(session->engine);
     gbx_replay_memory_free(&session->memory);
     gbx_replay_kernels_destroy(session->kernels);

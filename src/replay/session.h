@@ -18,6 +18,8 @@ typedef struct gbx_replay_session_config {
     uint32_t jobs;                   /* processes; 0: one for each processor */
 } gbx_replay_session_config;
 
+typedef struct gbx_sanitize_cache gbx_sanitize_cache;
+
 typedef struct gbx_replay_session {
     gbx_replay_session_config config;
     gbx_reader *reader;
@@ -25,7 +27,8 @@ typedef struct gbx_replay_session {
     gbx_replay_kernels *kernels;
     gbx_replay_engine *engine;
     gbx_replay_memory memory;
-    const char *run_end; /* how the recorded run ended; "" if well */
+    const char *run_end;           /* how the recorded run ended; "" if well */
+    gbx_sanitize_cache *sanitized; /* what gbx_sanitize_task has built; NULL: nothing yet */
 } gbx_replay_session;
 
 /* The caller closes the session, even after a failure. */

@@ -132,6 +132,6 @@ GBX_MUST_USE gbx_status gbx_references_open(const char *scene, const char *dump_
                                             const gbx_kept_run *kept, const gbx_run_info *run,
                                             gbx_references **out_references,
                                             gbx_scene_trouble *out_trouble);
-void gbx_references_close(gbx_references *references); /* takes NULL */
+void gbx_references_close(gbx_references *references); /* takes NULL; also all zero, from calloc */
 
 #endif

@@ -120,7 +120,7 @@ static void count_skipped(const flow *f, gbx_check_skipped *skipped) {
 /* Keeps a result that says something about its kernels. */
 static gbx_status keep_result(flow *f, gbx_replay_result *result, gbx_check_kernels *kernels) {
     gbx_check_report *report = f->report;
-    if (!kernels->is_accused && !(report->keeps_all && result->note_count > 0))
+    if (!kernels->is_accused && !(report->keeps_notes && result->note_count > 0))
         return NULL;
     GBX_TRY(gbx_array_reserve(&report->results, &report->result_capacity, report->result_count + 1,
                               doing));
@@ -246,6 +246,20 @@ static gbx_status open_references(flow *f) {
     return advised;
 }
 
+/* Without references, no task has one. */
+static gbx_status need_references(flow *f) {
+    gbx_check_report *report = f->report;
+    gbx_status status = open_references(f);
+    if (status && (!f->request->may_lack_scene || gbx_status_code(status) == GBX_EXHAUSTED))
+        return status;
+    char **kept = status ? &report->why_no_scene : &report->scene;
+    *kept = strdup(status ? gbx_status_message(status) : f->references->scene->path);
+    gbx_status_free(status);
+    if (!f->references)
+        f->references = calloc(1, sizeof *f->references);
+    return *kept && f->references ? NULL : gbx_fail_memory("checking %s", f->request->directory);
+}
+
 static gbx_status open_all(flow *f) {
     const gbx_check_request *request = f->request;
     if (request->filter->numbers.count > 0 &&
@@ -262,18 +276,15 @@ static gbx_status open_all(flow *f) {
     GBX_TRY(gbx_replay_session_open(&config, &f->session));
     GBX_TRY(gbx_task_graph_create(f->report->reader, &f->graph));
     report_progress(f, GBX_CHECK_COMPILES, 0);
-    GBX_TRY(open_references(f));
     f->report->bad_edges = gbx_task_graph_bad_edges(f->graph);
-    f->report->scene = strdup(f->references->scene->path);
-    if (!f->report->scene)
-        return gbx_fail_memory("checking %s", request->directory);
-    return NULL;
+    return need_references(f);
 }
 
 gbx_status gbx_check_dump(const gbx_check_request *request, gbx_check_report *out_report) {
     flow *f = calloc(1, sizeof *f); /* too large for a stack */
     *out_report = (gbx_check_report){.reader = gbx_entries_reader(request->entries),
-                                     .keeps_all = request->keeps_all};
+                                     .keeps_all = request->keeps_all,
+                                     .keeps_notes = request->keeps_all || request->keeps_notes};
     if (!f)
         return gbx_fail_memory("checking %s", request->directory);
     f->request = request;

@@ -57,6 +57,7 @@ static gbx_status fill_line(gbx_check_report *report, const gbx_replay_task *tas
                             const gbx_check_result *result, const gbx_check_kernels *kernels,
                             gbx_check_line *line) {
     *line = (gbx_check_line){.task = task->task,
+                             .culprit = UINT64_MAX,
                              .task_id = task->task_id,
                              .verdict = result->verdict,
                              .worst_output = result->worst_output,
@@ -111,6 +112,7 @@ void gbx_check_report_free(gbx_check_report *report) {
     free(report->lines);
     free(report->reasons);
     free(report->scene);
+    free(report->why_no_scene);
 }
 
 const gbx_check_line *gbx_check_report_first(const gbx_check_report *report) {

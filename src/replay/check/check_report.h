@@ -33,6 +33,8 @@ typedef struct gbx_check_line {
     uint32_t func_ids[GBX_SUBTASK_COUNT]; /* GBX_NO_KERNEL for none */
     gbx_check_verdict verdict;
     const char *reason;        /* of NOT_CHECKED, OVERWRITTEN and NOT_REPEATED */
+    uint64_t culprit;          /* task_seq of the task that is known to write into its tensors, of a
+                                  task that is wrong or differs; UINT64_MAX for none */
     gbx_check_output *outputs; /* NULL if they are not kept; never of the first
                                   GBX_CHECK_LINES_MAX that are INTRODUCED */
     uint32_t output_count;     /* of kept outputs */
@@ -56,14 +58,17 @@ typedef struct gbx_check_skipped {
 
 typedef struct gbx_check_report {
     gbx_reader *reader; /* of the dump; borrowed */
-    char *scene;        /* path of scene.json */
+    char *scene;        /* path of scene.json; NULL without references */
+    char *why_no_scene; /* with may_lack_scene: why there are no references, or NULL */
     bool keeps_all;     /* outputs of all tasks, and notes */
+    bool keeps_notes;
     gbx_check_line *lines;
     uint64_t count;
     uint64_t capacity;
     uint64_t verdicts[GBX_CHECK_VERDICT_COUNT]; /* tasks with each verdict */
     uint64_t steady;                            /* INTRODUCED whatever happens later */
-    gbx_replay_result *results; /* of kernels with findings or faults; if keeps_all, or notes */
+    gbx_replay_result
+        *results; /* of kernels with findings or faults; if notes are kept, of those with notes */
     uint64_t result_count;
     uint64_t result_capacity;
     uint64_t accused;    /* tasks whose kernels have findings or faults */
@@ -136,14 +141,17 @@ typedef struct gbx_check_request {
     uint32_t timeout_ms; /* of a call; 0: the default */
     uint32_t jobs;       /* processes; 0: one for each processor */
     bool is_trusted;     /* kernels that came with the dump may run */
-    bool keeps_all;      /* see gbx_check_report */
+    bool keeps_all;      /* see gbx_check_report, like the next */
+    bool keeps_notes;
+    bool may_lack_scene; /* then kernels are called again all the same */
     void (*progress)(void *context, gbx_check_step step, uint64_t count);
     void *progress_context;
 } gbx_check_request;
 
 /*
  * Checks tasks in graph order. Fails with GBX_INVALID_ARGUMENT if the filter has numbers of tasks
- * and the dump does not number them, if there is no usable scene, and like gbx_check_task. The
+ * and the dump does not number them, if there is no usable scene, and like gbx_check_task. With
+ * may_lack_scene, without a usable scene no task is checked, and kernels are called again. The
  * caller frees the report, even after a failure; it needs the reader.
  */
 GBX_MUST_USE gbx_status gbx_check_dump(const gbx_check_request *request,

@@ -202,6 +202,7 @@ static gbx_status name_suspect(gbx_check_report *report, gbx_check_line *line, c
         [HIT_OUTPUT] = "wrote into its output"};
     char text[GBX_REPLAY_TITLE_BYTES + 128];
     snprintf(text, sizeof text, "%s, %s", s->result->title, deeds[s->deed]);
+    line->culprit = s->result->task;
     return acquit(report, line, verdict, text);
 }
 
@@ -258,11 +259,25 @@ static gbx_status judge(const gbx_check_trial *trial, gbx_check_line *line) {
                              : name_nobody(trial->report, trial->filter, line);
 }
 
+/* A task that differs, and that no reference judges: only who wrote there can be named. */
+static gbx_status find_culprit(const gbx_check_trial *trial, gbx_check_line *line) {
+    gbx_replay_task task;
+    GBX_TRY(gbx_replay_task_read(trial->session->config.entries, line->task, &task));
+    suspect s = find_suspect(trial, &task);
+    if (s.deed != NOTHING)
+        line->culprit = s.result->task;
+    gbx_replay_task_free(&task);
+    return NULL;
+}
+
 gbx_status gbx_check_acquit(const gbx_check_trial *trial) {
     gbx_check_report *report = trial->report;
-    for (uint64_t i = 0; i < report->count; ++i)
-        if (report->lines[i].verdict == GBX_CHECK_INTRODUCED &&
-            gbx_check_may_be_victim(&report->lines[i].kernels))
-            GBX_TRY(judge(trial, &report->lines[i]));
+    for (uint64_t i = 0; i < report->count; ++i) {
+        gbx_check_line *line = &report->lines[i];
+        if (line->verdict == GBX_CHECK_INTRODUCED && gbx_check_may_be_victim(&line->kernels))
+            GBX_TRY(judge(trial, line));
+        else if (line->verdict == GBX_CHECK_NOT_CHECKED && line->kernels.differs)
+            GBX_TRY(find_culprit(trial, line));
+    }
     return NULL;
 }

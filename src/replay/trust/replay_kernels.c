@@ -132,6 +132,18 @@ static gbx_status check_flags(const gbx_replay_kernels *kernels, const gbx_kept_
                     plain(kept->link_flags ? kept->link_flags : "", link, sizeof link));
 }
 
+/* Those of the run, for a file in another place than the source, which may still include the
+ * source's neighbours; NULL if out of memory. The caller frees them. */
+static char *flags_of(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kept) {
+    char *directory = kept ? gbx_trusted_source_directory(&kernels->trust, kept) : NULL;
+    const char *own = kept && kept->compile_flags ? kept->compile_flags : "";
+    char *flags;
+    int length =
+        directory ? asprintf(&flags, "%s -iquote %s", own, directory) : asprintf(&flags, "%s", own);
+    free(directory);
+    return length < 0 ? NULL : flags;
+}
+
 static gbx_status find_given(const gbx_replay_kernels *kernels, uint32_t func_id, const char *file,
                              char **out_path) {
     const gbx_kept_kernel *kept = kept_kernel(kernels, func_id);
@@ -143,14 +155,8 @@ static gbx_status find_given(const gbx_replay_kernels *kernels, uint32_t func_id
         return *out_path ? NULL : gbx_fail(GBX_IO, "--kernel %s: %s", file, strerror(errno));
     }
     GBX_TRY(check_flags(kernels, kept));
-    /* A copy of the old source may lie elsewhere, and still include the old one's neighbours. */
-    char *directory = kept ? gbx_trusted_source_directory(&kernels->trust, kept) : NULL;
-    const char *own = kept && kept->compile_flags ? kept->compile_flags : "";
-    char *flags;
-    int length =
-        directory ? asprintf(&flags, "%s -iquote %s", own, directory) : asprintf(&flags, "%s", own);
-    free(directory);
-    if (length < 0)
+    char *flags = flags_of(kernels, kept);
+    if (!flags)
         return gbx_fail_memory("compiling %s", file);
     gbx_status status = gbx_kernel_compile_in(gbx_flags_directory(&kernels->trust), file, flags,
                                               kept ? kept->link_flags : NULL, out_path);
@@ -172,9 +178,10 @@ static bool has_one_kernel(const gbx_replay_task *task) {
 
 /* The file of "NAME=FILE" if NAME is the kernel's, else NULL. */
 static const char *file_of(const char *item, const char *name) {
-    size_t length = name ? strlen(name) : 0;
-    return length > 0 && strncmp(item, name, length) == 0 && item[length] == '=' ? item + length + 1
-                                                                                 : NULL;
+    if (!item || !name || !name[0])
+        return NULL;
+    size_t length = strlen(name);
+    return strncmp(item, name, length) == 0 && item[length] == '=' ? item + length + 1 : NULL;
 }
 
 static bool names_kernel(const char *item, const gbx_replay_task *task) {
@@ -249,8 +256,8 @@ static gbx_status find_object(gbx_replay_kernels *kernels, const gbx_replay_task
     return NULL;
 }
 
-gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels, const gbx_replay_task *task,
-                                   const char *out_objects[GBX_SUBTASK_COUNT]) {
+gbx_status gbx_replay_kernels_check(const gbx_replay_kernels *kernels,
+                                    const gbx_replay_task *task) {
     char title[GBX_REPLAY_TITLE_BYTES], text[GBX_REPLAY_TITLE_BYTES];
     bool is_one = has_one_kernel(task);
     for (size_t i = 0; i < kernels->files->count; ++i) {
@@ -265,6 +272,12 @@ gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels, const gbx_replay
                         "--kernel %s: expected NAME=FILE, where NAME is a kernel of the task (%s)",
                         item, text);
     }
+    return NULL;
+}
+
+gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels, const gbx_replay_task *task,
+                                   const char *out_objects[GBX_SUBTASK_COUNT]) {
+    GBX_TRY(gbx_replay_kernels_check(kernels, task));
     for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
         out_objects[i] = NULL;
         if (task->func_ids[i] == UINT32_MAX)
@@ -278,4 +291,63 @@ gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels, const gbx_replay
         out_objects[i] = known->object;
     }
     return NULL;
+}
+
+/* --- sources --- */
+
+static gbx_status find_kept_source(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kept,
+                                   const char *name, gbx_replay_source *source) {
+    char reason[GBX_TRUST_REASON_BYTES];
+    if (!kept || !kept->source)
+        return gbx_fail(GBX_NOT_FOUND, "the dump has no source of kernel %s", name);
+    GBX_TRY(gbx_trusted_source_find(&kernels->trust, kept, &source->path, reason));
+    if (source->path)
+        return NULL;
+    if (!kernels->is_trusted)
+        return gbx_fail(GBX_UNSUPPORTED,
+                        "the source of kernel %s came with the dump, and %s; if you trust the "
+                        "origin of the dump, give --trust to compile and run it",
+                        name, reason);
+    source->path = realpath(kept->source, NULL);
+    source->origin = kept->origin;
+    return source->path ? NULL
+                        : gbx_fail(GBX_NOT_FOUND, "reading the source of kernel %s: %s: %s", name,
+                                   kept->source, strerror(errno));
+}
+
+static gbx_status find_given_source(const gbx_replay_kernels *kernels, const gbx_kept_kernel *kept,
+                                    const char *file, gbx_replay_source *source) {
+    if (is_elf(file))
+        return gbx_fail(GBX_NOT_FOUND, "--kernel %s is a shared object, not a source", file);
+    GBX_TRY(check_flags(kernels, kept));
+    source->path = realpath(file, NULL);
+    return source->path
+               ? NULL
+               : gbx_fail(GBX_NOT_FOUND, "--kernel: reading %s: %s", file, strerror(errno));
+}
+
+gbx_status gbx_replay_source_find(const gbx_replay_kernels *kernels, const gbx_replay_task *task,
+                                  size_t subtask, gbx_replay_source *out_source) {
+    char name[NAME_BYTES];
+    const gbx_kept_kernel *kept = kept_kernel(kernels, task->func_ids[subtask]);
+    const char *file = given_file(kernels, task, subtask);
+    plain(task->kernel_names[subtask], name, sizeof name);
+    *out_source = (gbx_replay_source){.link_flags = kept ? kept->link_flags : NULL,
+                                      .directory = gbx_flags_directory(&kernels->trust)};
+    gbx_status status = file ? find_given_source(kernels, kept, file, out_source)
+                             : find_kept_source(kernels, kept, name, out_source);
+    if (!status) {
+        out_source->compile_flags = flags_of(kernels, kept);
+        if (!out_source->compile_flags)
+            status = gbx_fail_memory("finding the source of kernel %s", name);
+    }
+    if (status)
+        gbx_replay_source_free(out_source);
+    return status;
+}
+
+void gbx_replay_source_free(gbx_replay_source *source) {
+    free(source->path);
+    free(source->compile_flags);
+    *source = (gbx_replay_source){0};
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/io.h"
+#include "base/memory.h"
 #include "scene/scene.h"
 #include "text/plain_text.h"
 #include "toolchain/cache_directory.h"
@@ -260,6 +261,36 @@ char *gbx_trusted_source_directory(const gbx_trust *trust, const gbx_kept_kernel
         return NULL;
     *strrchr(source, '/') = '\0';
     return source[0] && !strpbrk(source, " \t\n") ? strdup(source) : NULL;
+}
+
+/* Whether two regular files have the same bytes. */
+static bool has_same_bytes(const char *one, const char *other) {
+    off_t size;
+    int fd = open_regular(one, &size);
+    bool is_same = fd >= 0 && is_same_file(fd, size, other);
+    if (fd >= 0)
+        close(fd);
+    return is_same;
+}
+
+gbx_status gbx_trusted_source_find(const gbx_trust *trust, const gbx_kept_kernel *kernel,
+                                   char **out_path, char out_reason[GBX_TRUST_REASON_BYTES]) {
+    char source[PATH_MAX];
+    const char *why = NULL;
+    *out_path = NULL;
+    if (!find_real(kernel->origin, source))
+        why = "its original source no longer exists";
+    else
+        why = file_objection(trust, source);
+    if (!why && !has_same_bytes(source, kernel->source))
+        why = "its original source has changed since the run";
+    if (!why && !gbx_trusted_flags(trust, kernel))
+        why = "run.json has compiler flags that could do more than compile";
+    snprintf(out_reason, GBX_TRUST_REASON_BYTES, "%s", why ? why : "");
+    if (why)
+        return NULL;
+    *out_path = strdup(source);
+    return *out_path ? NULL : gbx_fail_memory("finding the source of a kernel");
 }
 
 /* --- flags --- */

@@ -53,6 +53,15 @@ const char *gbx_flags_directory(const gbx_trust *trust);
 char *gbx_trusted_source_directory(const gbx_trust *trust, const gbx_kept_kernel *kernel);
 
 /*
+ * Finds the kernel's original source if it is this user's, outside the dump, and has the same bytes
+ * as the copy in the dump; its flags must be trusted, too. If there is none, *out_path is NULL and
+ * `out_reason` says why. The caller frees *out_path.
+ */
+GBX_MUST_USE gbx_status gbx_trusted_source_find(const gbx_trust *trust,
+                                                const gbx_kept_kernel *kernel, char **out_path,
+                                                char out_reason[GBX_TRUST_REASON_BYTES]);
+
+/*
  * Whether flags, separated by blanks, only choose how a source is compiled: levels, warnings, the
  * instruction set, some of -f; for link flags, system libraries. Other flags can name files and
  * plugins, or add code to a source (-D, -include). NULL is harmless.
@@ -87,5 +96,28 @@ void gbx_replay_kernels_destroy(gbx_replay_kernels *kernels); /* takes NULL */
 GBX_MUST_USE gbx_status gbx_replay_kernels_find(gbx_replay_kernels *kernels,
                                                 const gbx_replay_task *task,
                                                 const char *out_objects[GBX_SUBTASK_COUNT]);
+
+/* Whether each file of --kernel is there and is for one kernel of the task; fails as above. */
+GBX_MUST_USE gbx_status gbx_replay_kernels_check(const gbx_replay_kernels *kernels,
+                                                 const gbx_replay_task *task);
+
+/* A source of a kernel, to be compiled again. */
+typedef struct gbx_replay_source {
+    char *path;             /* absolute */
+    char *compile_flags;    /* with what finds the files that it includes */
+    const char *link_flags; /* NULL; borrowed from the dump, like the next two */
+    const char *directory;  /* of paths in flags; NULL */
+    const char *origin;     /* where `path` was at the time of the run; NULL: at `path` */
+} gbx_replay_source;
+
+/*
+ * The source of one of a task's kernels: a file of --kernel, else the original source, else with
+ * --trust the copy in the dump. Fails with GBX_NOT_FOUND if there is none, and with GBX_UNSUPPORTED
+ * if it came with the dump and --trust is not given. The caller frees it after a success.
+ */
+GBX_MUST_USE gbx_status gbx_replay_source_find(const gbx_replay_kernels *kernels,
+                                               const gbx_replay_task *task, size_t subtask,
+                                               gbx_replay_source *out_source);
+void gbx_replay_source_free(gbx_replay_source *source);
 
 #endif
