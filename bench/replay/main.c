@@ -1,5 +1,5 @@
 /*
- * How fast `glassbox replay` and `glassbox check` are, beside a bare loop over the same tasks.
+ * How fast `glassbox replay`, `check` and `diagnose` are, beside a bare loop over the same tasks.
  * Prints goals, what was reached and whether they are met; the exit code says whether everything
  * ran and the outputs were right.
  */
@@ -19,7 +19,8 @@ enum { OPTION_QUICK = 1, OPTION_LOOP, OPTION_GOAL, OPTION_DIRECTORY, OPTION_SCEN
 enum { MAX_DUMPS = 16 };
 
 #define SINGLE_GOAL_S 0.030
-#define CHECK_GOAL 1.5 /* times replay, plus the loop with references */
+#define CHECK_GOAL 1.5   /* times replay, plus the loop with references */
+#define DIAGNOSE_GOAL 10 /* times the loop, plus that with references */
 
 static const struct argp_option options[] = {
     {"quick", OPTION_QUICK, NULL, 0, "Everything once", 0},
@@ -200,6 +201,19 @@ static bool print_check(const arguments *a, const char *dump, const loop_figures
     return true;
 }
 
+static bool print_diagnose(const arguments *a, const char *dump, const loop_figures *loop,
+                           outcome *out_diagnose) {
+    const char *const diagnose[] = {a->command, "diagnose", dump, NULL};
+    double references_s = loop->has_references ? loop->references.median_s : 0;
+    if (!measure_program(diagnose, a->is_quick ? 1 : 3, out_diagnose))
+        return false;
+    print_row(&(row){.work = "diagnose",
+                     .measured_s = out_diagnose->seconds,
+                     .loop_s = loop->loop.median_s,
+                     .goal = DIAGNOSE_GOAL * loop->loop.median_s + references_s});
+    return true;
+}
+
 static bool print_single(const arguments *a, const char *dump, const loop_figures *loop) {
     char task[32], text[64];
     const char *const single[] = {a->command, "replay", dump, "--task", task, NULL};
@@ -213,11 +227,12 @@ static bool print_single(const arguments *a, const char *dump, const loop_figure
 }
 
 static bool print_commands(const arguments *a, const char *dump, const loop_figures *loop) {
-    outcome all;
+    outcome all, diagnose;
     if (!print_replay(a, dump, loop, &all) || !print_check(a, dump, loop, &all) ||
-        !print_single(a, dump, loop))
+        !print_diagnose(a, dump, loop, &diagnose) || !print_single(a, dump, loop))
         return false;
     printf("%-48s %8.0f MiB\n", "replay --task all, peak memory", all.peak_mib);
+    printf("%-48s %8.0f MiB\n", "diagnose, peak memory", diagnose.peak_mib);
     return true;
 }
 

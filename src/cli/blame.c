@@ -46,7 +46,8 @@ static void check(struct argp_state *state, void *context) {
 
 /* The first element that a golden found wrong; freed by the caller. */
 static gbx_status find_wrong_element(const gbx_opened_dump *dump, char **out_text) {
-    GBX_TRY(gbx_golden_result_read(dump->directory, out_text));
+    bool is_known;
+    GBX_TRY(gbx_golden_result_read(dump->directory, out_text, &is_known));
     if (*out_text)
         return NULL;
     return gbx_fail(GBX_INVALID_ARGUMENT,

@@ -16,6 +16,7 @@
 /* clang-format off */
 #define GBX_COMMANDS(X)                                                                            \
     X(run)                                                                                         \
+    X(diagnose)                                                                                    \
     X(view)                                                                                        \
     X(check)                                                                                       \
     X(replay)                                                                                      \

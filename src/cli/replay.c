@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "cli/command.h"
+#include "replay/sanitize/sanitize.h"
 #include "replay/save/save.h"
 #include "report/progress.h"
 #include "report/reports.h"
@@ -21,6 +22,8 @@ typedef struct command_line {
     uint64_t jobs;    /* 0: one for each processor */
     const char *save; /* NULL */
     uint32_t timeout_ms;
+    uint32_t sanitizers; /* a bit for each; 0: none */
+    bool is_verbose;
     bool has_gdb;
     bool is_trusted;
     bool as_json;
@@ -56,6 +59,30 @@ static void read_kernel(struct argp_state *state, const gbx_option *option, cons
         files->items[files->count++] = text;
 }
 
+static void read_sanitizers(struct argp_state *state, const gbx_option *option, const char *text,
+                            void *context) {
+    command_line *line = context;
+    for (const char *word = text ? text : "access,address"; word;) {
+        char name[32];
+        uint32_t sanitizer;
+        size_t length = strcspn(word, ",");
+        snprintf(name, sizeof name, "%.*s", (int)length, word);
+        if (strcmp(name, "undefined") == 0)
+            sanitizer = GBX_SANITIZE_ADDRESS; /* both are asked by the same call */
+        else if (!gbx_name_find(&gbx_sanitizers, name, &sanitizer))
+            argp_error(state,
+                       "--%s: unknown value \"%s\"; expected access, address, undefined, memory "
+                       "or thread, or several with commas between them",
+                       option->name, text);
+        line->sanitizers |= 1u << sanitizer;
+        word += length;
+        word = *word ? word + 1 : NULL;
+    }
+}
+
+static const char *const sanitizer_words[] = {
+    "access", "address", "undefined", "memory", "thread", "access,address,memory,thread", NULL};
+
 static const gbx_option options[] = {
     {"task", "TASK",
      .help =
@@ -82,6 +109,17 @@ static const gbx_option options[] = {
     {"save", "DIR", .help = "Write a C program with its data that makes the same call",
      .manual = "The directory must be new or empty. It gets a Makefile, and needs no glassbox.",
      GBX_STORE(TEXT, command_line, save), .completion = GBX_COMPLETE_DIRECTORY},
+    {"sanitize", "KIND", .may_lack_text = true,
+     .help = "Name the line of a bug: compile the kernels with the compiler's sanitizers, and call "
+             "them once in that memory; KIND is access, address, undefined (together the default), "
+             "memory, thread, or several with commas between them",
+     .manual = "access checks each load and store against the declared arguments, byte by byte. "
+               "For address, everything that is not an argument is poisoned. A kernel needs its "
+               "source; memory needs clang. With --kernel, that source is compiled.",
+     GBX_STORE(CUSTOM, command_line, sanitizers), .read = read_sanitizers,
+     .choices = sanitizer_words},
+    {"verbose", .letter = 'v', .help = "With --sanitize, also print what the sanitizers print",
+     GBX_STORE(FLAG, command_line, is_verbose)},
     {"trust", .help = "Run the kernels in the dump even if they are not found outside it",
      .manual = "With --kernel, also run references of a scene that others can write.",
      GBX_STORE(FLAG, command_line, is_trusted)},
@@ -112,8 +150,14 @@ static void check_options(struct argp_state *state, void *context) {
                     {"--save", "--repeat", line->save && repeats},
                     {"--save", "several tasks", line->save && line->is_list},
                     {"--save", "--kernel: it saves the kernel that ran", line->save && has_kernel},
+                    {"--sanitize", "--gdb", line->sanitizers && line->has_gdb},
+                    {"--sanitize", "--save", line->sanitizers && line->save},
+                    {"--sanitize", "--repeat", line->sanitizers && repeats},
+                    {"--sanitize", "several tasks", line->sanitizers && line->is_list},
                     {"--dispatch", "several tasks", line->dispatch >= 0 && line->is_list},
                     {"--kernel", "several tasks", has_kernel && line->is_list}};
+    if (line->is_verbose && !line->sanitizers)
+        argp_error(state, "--verbose needs --sanitize");
     if (!line->task)
         argp_error(state, "missing --task: the task to replay; glassbox view lists tasks");
     for (size_t i = 0; i < sizeof excluded / sizeof excluded[0]; ++i)
@@ -180,9 +224,24 @@ static gbx_status save(const command_line *line, const gbx_replay_session *s,
     return NULL;
 }
 
+static gbx_status show_sanitized(const command_line *line, gbx_replay_session *s,
+                                 const gbx_replay_task *task, gbx_invocation *invocation) {
+    gbx_sanitize_report report;
+    gbx_progress *progress = gbx_progress_start("sanitizing");
+    gbx_status status = gbx_sanitize_task(s, task, line->sanitizers, &report);
+    gbx_progress_stop(progress);
+    GBX_TRY(status);
+    status = gbx_sanitize_print(invocation->sink, task, &report, line->is_verbose, line->as_json);
+    invocation->exit_code = gbx_sanitize_exit_code(&report);
+    gbx_sanitize_report_free(&report);
+    return status;
+}
+
 static gbx_status show_task(const command_line *line, gbx_replay_session *s,
                             const gbx_replay_task *task, gbx_invocation *invocation) {
     gbx_replay_job job;
+    if (line->sanitizers)
+        return show_sanitized(line, s, task, invocation);
     if (line->save)
         return save(line, s, task, invocation->sink);
     GBX_TRY(gbx_replay_session_job(s, task, &job));
@@ -289,6 +348,7 @@ const gbx_command gbx_command_replay = {
                 "glassbox replay --task 29 \\\n"
                 "    --kernel examples/paged_attention/kernels/softmax_prepare.c\n"
                 "glassbox replay --task 29 --repeat 100 --json\n"
+                "glassbox replay --task 29 --sanitize=access,address,memory,thread\n"
                 "glassbox replay --task 29 --save task29\n",
     .exits = {{GBX_EXIT_OK, "bit exact, or equal where written, and no findings; with --kernel, "
                             "right according to the reference, or without one, all written and "

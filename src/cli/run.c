@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "cli/command.h"
 #include "report/progress.h"
 #include "report/reports.h"
@@ -19,6 +20,7 @@ typedef struct command_line {
     gbx_scene_options run;
     const char *filters[GBX_MAX_DUMP_FILTERS];
     bool as_json;
+    bool diagnoses;
     bool is_verbose;
     bool lists_cases;
 } command_line;
@@ -106,12 +108,19 @@ static const gbx_option options[] = {
      GBX_STORE(INTEGER, command_line, run.rounds), .min = 1, .max = ROUNDS_MAX},
     {"timeout", "S", .help = "Seconds without progress that count as a hang (default 10)",
      GBX_STORE(SECONDS, command_line, run.call.timeout_ms)},
+    {"diagnose",
+     .help = "Diagnose each run that is wrong, as glassbox diagnose does; records everything "
+             "(--dump-tensor), unless another level is given",
+     .manual = "The verdicts follow the results; with --json they are only kept in the dumps, as "
+               "diagnosis.json.",
+     GBX_STORE(FLAG, command_line, diagnoses)},
     {"json", .help = "Print one JSON document",
      .manual =
          "Its members are scene, platform, runtime, blocks, threads and cases: an array of "
          "objects with name, round, status (ok, differs, failed, not_compared), error, "
          "tasks, seconds, dump (its path, or null), dump_totals, signature_warnings (how many), "
-         "signature_sentences (the first of each sort), outputs, finding_count and findings.",
+         "signature_sentences (the first of each sort), outputs, finding_count, findings and "
+         "diagnose (a command, or null).",
      GBX_STORE(FLAG, command_line, as_json)},
     {"verbose", .letter = 'v', .help = "Also report outputs that are right",
      GBX_STORE(FLAG, command_line, is_verbose)},
@@ -184,7 +193,9 @@ static void check_arguments(struct argp_state *state, const command_line *line) 
 /* An option that has no effect without another would be relied on. */
 static void check_options(struct argp_state *state, void *context) {
     command_line *line = context;
-    const gbx_call_config *call = &line->run.call;
+    gbx_call_config *call = &line->run.call;
+    if (line->diagnoses && call->enable_dump_tensor == GBX_DUMP_OFF)
+        call->enable_dump_tensor = GBX_DUMP_FULL;
     if (line->lists_cases && line->as_json)
         argp_error(state, "--list-cases cannot be combined with --json");
     bool has_tensors = call->enable_dump_tensor != GBX_DUMP_OFF;
@@ -235,6 +246,10 @@ static char *command_text(int argc, char **argv) {
 typedef struct run_output {
     gbx_progress *progress;
     gbx_run_report report;
+    char **wrong; /* dumps to diagnose, with --diagnose */
+    uint64_t wrong_count;
+    uint64_t wrong_capacity;
+    gbx_status status; /* out of memory for one of them */
 } run_output;
 
 static void on_phase(void *context, const gbx_scene_case *of_case, const char *what) {
@@ -247,10 +262,19 @@ static void on_progress(void *context, uint64_t tasks) {
     gbx_progress_count(output->progress, tasks, 0, "task");
 }
 
+static gbx_status add_wrong(run_output *output, const char *dump) {
+    GBX_TRY(gbx_array_reserve(&output->wrong, &output->wrong_capacity, output->wrong_count + 1,
+                              "listing dumps"));
+    output->wrong[output->wrong_count] = strdup(dump);
+    return output->wrong[output->wrong_count++] ? NULL : gbx_fail_memory("listing dumps");
+}
+
 static void on_result(void *context, const gbx_round_result *result) {
     run_output *output = context;
     gbx_progress_hide(output->progress);
     gbx_run_report_add(&output->report, result);
+    if (output->report.layout.diagnoses && gbx_run_needs_diagnosis(result) && !output->status)
+        output->status = add_wrong(output, result->dump);
 }
 
 /* "all" is every case, unless one has this name. */
@@ -273,6 +297,26 @@ static gbx_status add_cases(const gbx_scene *scene, const char *name, const gbx_
     return NULL;
 }
 
+static gbx_status diagnose_all(const command_line *line, const run_output *output,
+                               gbx_invocation *invocation) {
+    static const gbx_check_filter all;
+    for (uint64_t i = 0; i < output->wrong_count; ++i) {
+        size_t findings;
+        const gbx_diagnosis_asking asking = {
+            .command = "run",
+            .given = output->wrong[i],
+            .request = {.filter = &all, .timeout_ms = line->run.call.timeout_ms},
+            .saves = true,
+            .is_quiet = line->as_json};
+        if (!line->as_json)
+            gbx_sink_print(invocation->sink, "\n");
+        GBX_TRY(gbx_diagnosis_ask(invocation->sink, &asking, &findings));
+        if (findings > 0)
+            invocation->exit_code = gbx_exit_worse(invocation->exit_code, GBX_EXIT_DIFFERS);
+    }
+    return NULL;
+}
+
 static gbx_status run_scene(const command_line *line, const gbx_scene *scene,
                             gbx_invocation *invocation) {
     const gbx_scene_case *chosen[CASES_MAX];
@@ -287,6 +331,7 @@ static gbx_status run_scene(const command_line *line, const gbx_scene *scene,
                                    .cases = chosen,
                                    .case_count = count,
                                    .is_verbose = line->is_verbose,
+                                   .diagnoses = line->diagnoses,
                                    .as_json = line->as_json};
     gbx_run_report_begin(invocation->sink, &layout, &output.report);
     output.progress = gbx_progress_start(NULL);
@@ -294,7 +339,13 @@ static gbx_status run_scene(const command_line *line, const gbx_scene *scene,
     gbx_status status =
         gbx_scene_run(scene, chosen, count, &line->run, &observer, &invocation->exit_code);
     gbx_progress_stop(output.progress);
-    return gbx_run_report_end(&output.report, status);
+    status = gbx_run_report_end(&output.report, gbx_status_first(status, output.status));
+    if (!status)
+        status = diagnose_all(line, &output, invocation);
+    for (uint64_t i = 0; i < output.wrong_count; ++i)
+        free(output.wrong[i]);
+    free(output.wrong);
+    return status;
 }
 
 static void list_cases(const gbx_scene *scene, gbx_sink *sink) {

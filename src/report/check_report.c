@@ -134,25 +134,30 @@ static const gbx_field output_fields[] = {
 
 /* --- text: the first lines --- */
 
-static void print_first(const reporting *r, const gbx_check_line *line) {
-    gbx_texts *t = &r->sink->texts;
+const char *gbx_text_introduced(gbx_texts *t, const gbx_check_line *line) {
     const gbx_check_output *output = &line->outputs[line->worst_output];
     const gbx_comparison *c = &output->comparison;
     uint32_t dtype = output->tensor.dtype;
     uint64_t more = line->wrong_outputs > 1 ? line->wrong_outputs - 1 : 0;
-    gbx_sink_print(r->sink, "task %s, %s, is the first that is wrong for its own inputs: ",
-                   task_text(r, line), kernel_text(r, line));
-    gbx_sink_print(r->sink, "%s%s is %s, expected %s (rtol %s, atol %s); %s of %s %s wrong",
-                   output->name ? gbx_text_shown(t, output->name)
-                                : gbx_text_format(t, "argument %" PRIu32, output->slot),
-                   index_text(t, output), gbx_text_element(t, dtype, c->worst.got_bits),
-                   gbx_text_element(t, dtype, c->worst.want_bits),
-                   gbx_text_exact(t, c->tolerance.rtol), gbx_text_exact(t, c->tolerance.atol),
-                   gbx_text_count(t, c->mismatches), gbx_text_counted(t, c->elements, "element"),
-                   gbx_text_verb(c->mismatches, "is", "are"));
-    if (more > 0)
-        gbx_sink_print(r->sink, ", and some in %s", gbx_text_counted(t, more, "more output"));
-    gbx_sink_print(r->sink, "\n%s\n", gbx_text_shown(t, replay_text(r, line)));
+    const char *others =
+        more > 0 ? gbx_text_format(t, ", and some in %s", gbx_text_counted(t, more, "more output"))
+                 : "";
+    return gbx_text_format(t, "%s%s is %s, expected %s (rtol %s, atol %s); %s of %s %s wrong%s",
+                           output->name ? gbx_text_shown(t, output->name)
+                                        : gbx_text_format(t, "argument %" PRIu32, output->slot),
+                           index_text(t, output), gbx_text_element(t, dtype, c->worst.got_bits),
+                           gbx_text_element(t, dtype, c->worst.want_bits),
+                           gbx_text_exact(t, c->tolerance.rtol),
+                           gbx_text_exact(t, c->tolerance.atol), gbx_text_count(t, c->mismatches),
+                           gbx_text_counted(t, c->elements, "element"),
+                           gbx_text_verb(c->mismatches, "is", "are"), others);
+}
+
+static void print_first(const reporting *r, const gbx_check_line *line) {
+    gbx_texts *t = &r->sink->texts;
+    gbx_sink_print(r->sink, "task %s, %s, is the first that is wrong for its own inputs: %s\n%s\n",
+                   task_text(r, line), kernel_text(r, line), gbx_text_introduced(t, line),
+                   gbx_text_shown(t, replay_text(r, line)));
 }
 
 static bool has_failed(const gbx_reader *reader) {

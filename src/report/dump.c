@@ -135,8 +135,9 @@ static const char *dump_name(gbx_texts *texts, const gbx_opened_dump *dump, cons
 
 const char *gbx_text_command(gbx_texts *texts, const gbx_opened_dump *dump, const char *given,
                              const char *command, const char *rest) {
-    return gbx_text_format(texts, "glassbox %s %s %s", command,
-                           gbx_text_word(texts, dump_name(texts, dump, given)), rest);
+    return gbx_text_format(texts, "glassbox %s %s%s%s", command,
+                           gbx_text_word(texts, dump_name(texts, dump, given)), rest[0] ? " " : "",
+                           rest);
 }
 
 const char *gbx_text_replay(gbx_texts *texts, const gbx_opened_dump *dump, const char *given,

@@ -11,10 +11,13 @@
 #include "analysis/diff/diff.h"
 #include "analysis/export/export.h"
 #include "analysis/selection.h"
+#include "diagnose/diagnose.h"
 #include "replay/check/check_report.h"
+#include "replay/sanitize/sanitize.h"
 #include "replay/session.h"
 #include "replay/swap/swap.h"
 #include "report/dump.h"
+#include "report/party.h"
 #include "report/progress.h"
 #include "report/sink.h"
 #include "scene/runner.h"
@@ -75,6 +78,53 @@ GBX_MUST_USE gbx_status gbx_check_print(gbx_sink *sink, const gbx_opened_dump *d
                                         const char *given, const gbx_check_report *report,
                                         bool as_json);
 
+/* "weights[6, 3] is 1.0, expected 0.0 (...); 11 of 128 elements are wrong", of a line that is
+ * introduced and whose outputs are kept. */
+const char *gbx_text_introduced(gbx_texts *texts, const gbx_check_line *line);
+
+/* --- diagnosis_text.c, diagnosis_report.c, diagnosis_json.c --- */
+
+/* What a finding says, and what one of its clues does; *out_text is in the sink's texts. */
+GBX_MUST_USE gbx_status gbx_diagnosis_say(const gbx_reporting *r, const gbx_diagnosis *diagnosis,
+                                          const gbx_diagnosis_finding *finding,
+                                          const char **out_text);
+GBX_MUST_USE gbx_status gbx_diagnosis_say_clue(const gbx_reporting *r,
+                                               const gbx_diagnosis *diagnosis, const gbx_clue *clue,
+                                               const char **out_text);
+
+/* "task 12, kernel add", which most sentences begin with. */
+GBX_MUST_USE gbx_status gbx_diagnosis_title(const gbx_reporting *r, uint64_t task,
+                                            const char **out_text);
+
+/* `given` as above. As JSON it is the document that is kept in the dump's directory. */
+GBX_MUST_USE gbx_status gbx_diagnosis_print(gbx_sink *sink, const gbx_opened_dump *dump,
+                                            const char *given, const gbx_diagnosis *diagnosis,
+                                            bool as_json);
+
+/* The document alone, and the command that shows a finding again. */
+GBX_MUST_USE gbx_status gbx_diagnosis_put(const gbx_reporting *r, const gbx_diagnosis *diagnosis);
+const char *gbx_text_diagnosis_command(const gbx_reporting *r, const gbx_diagnosis *diagnosis,
+                                       const gbx_diagnosis_finding *finding);
+
+/* Writes DIRECTORY/diagnosis.json. */
+GBX_MUST_USE gbx_status gbx_diagnosis_save(const gbx_opened_dump *dump, const char *given,
+                                           const gbx_diagnosis *diagnosis);
+
+/* --- diagnosis_ask.c --- */
+
+typedef struct gbx_diagnosis_asking {
+    const char *command;          /* whose warnings these are */
+    const char *given;            /* as above */
+    gbx_diagnose_request request; /* without entries, directory and progress */
+    bool saves;                   /* diagnosis.json */
+    bool as_json;
+    bool is_quiet; /* nothing is printed */
+} gbx_diagnosis_asking;
+
+/* Opens the dump, asks it with a progress line, prints the diagnosis and keeps it. */
+GBX_MUST_USE gbx_status gbx_diagnosis_ask(gbx_sink *sink, const gbx_diagnosis_asking *asking,
+                                          size_t *out_findings);
+
 /* --- finding_report.c --- */
 
 /* The names of gbx_finding_of in JSON. */
@@ -89,6 +139,29 @@ void gbx_findings_put(gbx_sink *sink, const gbx_reader *reader, const gbx_replay
                       uint64_t count);
 void gbx_findings_put_items(gbx_sink *sink, const gbx_reader *reader,
                             const gbx_replay_result *result, bool are_notes);
+
+/* --- sanitize_report.c --- */
+
+/* "task 5, kernel scale, reads 4 bytes right behind argument 0 x (element [64] of [64]) at
+ * kernels/scale.c:7" */
+const char *gbx_text_sanitize_finding(gbx_texts *texts, const gbx_replay_task *task,
+                                      const gbx_sanitize_finding *finding);
+
+/* "address was not asked: ..." of a sanitizer that was to be asked and was not; else NULL. */
+const char *gbx_text_sanitize_reason(gbx_texts *texts, const gbx_sanitize_report *report,
+                                     gbx_sanitizer sanitizer);
+
+/* "asked", "findings" and "notes", in an object that is begun. */
+void gbx_sanitize_put(gbx_sink *sink, const gbx_replay_task *task,
+                      const gbx_sanitize_report *report);
+
+/* A report on one task. `is_verbose`: with all that was printed. */
+GBX_MUST_USE gbx_status gbx_sanitize_print(gbx_sink *sink, const gbx_replay_task *task,
+                                           const gbx_sanitize_report *report, bool is_verbose,
+                                           bool as_json);
+
+/* 0: nothing found; 1: findings; 2: nothing could be asked. */
+int gbx_sanitize_exit_code(const gbx_sanitize_report *report);
 
 /* --- replay_report.c --- */
 
@@ -201,6 +274,7 @@ typedef struct gbx_run_layout {
     const gbx_scene_case *const *cases; /* that will run */
     size_t case_count;
     bool is_verbose; /* outputs that are right are printed, too */
+    bool diagnoses;  /* so nobody needs the command that does */
     bool as_json;
 } gbx_run_layout;
 
@@ -217,6 +291,9 @@ void gbx_run_report_begin(gbx_sink *sink, const gbx_run_layout *layout, gbx_run_
 /* A result as it comes: a line, more for outputs that differ, or an object of the document; and on
  * stderr the sentence of a case that failed. */
 void gbx_run_report_add(gbx_run_report *report, const gbx_round_result *result);
+
+/* Whether something is wrong that the run's dump can be asked about. */
+bool gbx_run_needs_diagnosis(const gbx_round_result *result);
 
 /* `status` is how the run ended: a failure is returned. */
 GBX_MUST_USE gbx_status gbx_run_report_end(gbx_run_report *report, gbx_status status);

@@ -135,6 +135,22 @@ static void put_blame(gbx_sink *sink, const gbx_round_result *result) {
     gbx_opened_dump_close(&dump);
 }
 
+/* --- what is wrong --- */
+
+static bool is_wrong(const gbx_round_result *result) {
+    return result->verdict == GBX_VERDICT_DIFFERS || result->finding_count > 0 ||
+           (result->verdict == GBX_VERDICT_FAILED && !result->is_refused);
+}
+
+bool gbx_run_needs_diagnosis(const gbx_round_result *result) {
+    return is_wrong(result) && result->dump &&
+           (result->totals.records > 0 || result->totals.in_flight > 0);
+}
+
+static const char *diagnose_text(gbx_texts *t, const gbx_round_result *result) {
+    return gbx_text_format(t, "glassbox diagnose %s", gbx_text_word(t, result->dump));
+}
+
 /* "950", "85.3k", "1.2M" */
 static const char *rate_text(gbx_texts *t, double rate) {
     if (rate >= 1e6)
@@ -171,6 +187,10 @@ static void print_result(gbx_run_report *report, const gbx_round_result *result)
     print_blame(sink, result);
     if (result->dump)
         print_dump(sink, result);
+    if (gbx_run_needs_diagnosis(result) && !report->layout.diagnoses)
+        gbx_sink_print(sink, "next: %s\n", gbx_text_shown(t, diagnose_text(t, result)));
+    if (is_wrong(result) && !result->dump)
+        gbx_sink_print(sink, "next: run it again with --diagnose\n");
     fflush(sink->out);
 }
 
@@ -356,6 +376,9 @@ static void put_result(gbx_run_report *report, const gbx_round_result *result) {
                          GBX_ROWS_MADE(finding_fields, result->findings, result->findings_kept,
                                        make_finding, &found));
     put_blame(report->sink, result);
+    gbx_json_put_string(
+        json, "diagnose",
+        gbx_run_needs_diagnosis(result) ? diagnose_text(&report->sink->texts, result) : NULL);
     gbx_json_end_object(json);
 }
 

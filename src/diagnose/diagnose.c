@@ -1,0 +1,420 @@
+/* Asks all questions, cheapest first. */
+#include "diagnose/diagnose.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "diagnose/internal.h"
+#include "store/run/golden_result.h"
+#include "tensor/signature.h"
+
+static const gbx_name kind_names[] = {
+    [GBX_DIAGNOSIS_DAMAGED_DUMP] = {.name = "damaged_dump"},
+    [GBX_DIAGNOSIS_WRITE_RACE] = {.name = "write_race"},
+    [GBX_DIAGNOSIS_READ_RACE] = {.name = "read_race"},
+    [GBX_DIAGNOSIS_DATA_RACE] = {.name = "data_race"},
+    [GBX_DIAGNOSIS_OUT_OF_BOUNDS_WRITE] = {.name = "out_of_bounds_write"},
+    [GBX_DIAGNOSIS_OUT_OF_BOUNDS_READ] = {.name = "out_of_bounds_read"},
+    [GBX_DIAGNOSIS_UNINITIALISED] = {.name = "uninitialised_value"},
+    [GBX_DIAGNOSIS_BAD_LOCAL] = {.name = "bad_local"},
+    [GBX_DIAGNOSIS_UNDEFINED] = {.name = "undefined_behaviour"},
+    [GBX_DIAGNOSIS_STRAY_WRITE] = {.name = "stray_write"},
+    [GBX_DIAGNOSIS_UNDECLARED_READ] = {.name = "undeclared_read"},
+    [GBX_DIAGNOSIS_UNWRITTEN_READ] = {.name = "unwritten_read"},
+    [GBX_DIAGNOSIS_ENDLESS_WAIT] = {.name = "endless_wait"},
+    [GBX_DIAGNOSIS_STALE_FLAG] = {.name = "stale_flag"},
+    [GBX_DIAGNOSIS_NOT_DETERMINISTIC] = {.name = "not_deterministic"},
+    [GBX_DIAGNOSIS_OVERRUN] = {.name = "overrun"},
+    [GBX_DIAGNOSIS_UNDERRUN] = {.name = "underrun"},
+    [GBX_DIAGNOSIS_STRAY] = {.name = "stray"},
+    [GBX_DIAGNOSIS_ARGUMENTS] = {.name = "arguments"},
+    [GBX_DIAGNOSIS_READ_TOO_EARLY] = {.name = "read_too_early"},
+    [GBX_DIAGNOSIS_OVERLAPPING_WRITES] = {.name = "overlapping_writes"},
+    [GBX_DIAGNOSIS_WRONG_RESULT] = {.name = "wrong_result"},
+    [GBX_DIAGNOSIS_CRASH] = {.name = "crash"},
+    [GBX_DIAGNOSIS_HANG] = {.name = "hang"},
+    [GBX_DIAGNOSIS_FAILS_AGAIN] = {.name = "fails_again"},
+    [GBX_DIAGNOSIS_UNDECLARED_WRITE] = {.name = "undeclared_write"},
+    [GBX_DIAGNOSIS_CHANGED_RESULT] = {.name = "changed_result"},
+    [GBX_DIAGNOSIS_NOT_REPEATED] = {.name = "not_repeated"},
+    [GBX_DIAGNOSIS_ODD_SCALAR] = {.name = "odd_scalar"},
+    [GBX_DIAGNOSIS_ODD_VIEW] = {.name = "odd_view"},
+    [GBX_DIAGNOSIS_LOST_WRITE] = {.name = "lost_write"},
+    [GBX_DIAGNOSIS_NAN] = {.name = "nan"},
+    [GBX_DIAGNOSIS_WRONG_OUTPUT] = {.name = "wrong_output"},
+    [GBX_DIAGNOSIS_FAILED_RUN] = {.name = "failed_run"}};
+const gbx_name_set gbx_diagnosis_kinds = {kind_names, GBX_DIAGNOSIS_KIND_COUNT};
+
+static const gbx_name question_names[] = {
+    [GBX_ASKED_DUMP] = {.name = "dump", .sentence = "hashes, sizes and counts of the dump"},
+    [GBX_ASKED_RUN] = {.name = "run", .sentence = "what the run noticed by itself"},
+    [GBX_ASKED_AUDIT] = {.name = "audit", .sentence = "changes of memory, and order of tasks"},
+    [GBX_ASKED_REPLAY] = {.name = "replay", .sentence = "writes and reads outside of arguments"},
+    [GBX_ASKED_RACES] = {.name = "races", .sentence = "races between blocks and subtasks"},
+    [GBX_ASKED_REFERENCES] = {.name = "references", .sentence = "results against references"},
+    [GBX_ASKED_SANITIZERS] = {.name = "sanitizers", .sentence = "sanitizers of the compiler"},
+    [GBX_ASKED_NAN] = {.name = "nan", .sentence = "the first NaN"},
+    [GBX_ASKED_GOLDEN] = {.name = "golden", .sentence = "outputs of the run against its golden"},
+    [GBX_ASKED_GRAPH] = {.name = "graph", .sentence = "odd arguments in the graph"}};
+const gbx_name_set gbx_diagnosis_questions = {question_names, GBX_ASKED_QUESTION_COUNT};
+
+/* --- parts --- */
+
+gbx_status gbx_inquiry_chooses(const gbx_inquiry *q, uint64_t task, bool *out_is_chosen) {
+    const gbx_check_filter *filter = q->request->filter;
+    gbx_record_task record;
+    bool is_found = false;
+    *out_is_chosen = task == GBX_DIAGNOSIS_NOBODY ||
+                     (filter->numbers.count == 0 && filter->ids.count == 0) ||
+                     gbx_selection_has_number(&filter->numbers, task);
+    if (*out_is_chosen || filter->ids.count == 0)
+        return NULL;
+    GBX_TRY(gbx_reader_find_task(q->reader, task, &record, &is_found));
+    *out_is_chosen = is_found && gbx_selection_has_number(&filter->ids, record.task_id);
+    return NULL;
+}
+
+/* Which question found it. */
+static gbx_diagnosis_question question_of(const gbx_clue *clue) {
+    static const gbx_diagnosis_question questions[] = {[GBX_CLUE_DUMP] = GBX_ASKED_DUMP,
+                                                       [GBX_CLUE_END] = GBX_ASKED_RUN,
+                                                       [GBX_CLUE_GUARD] = GBX_ASKED_RUN,
+                                                       [GBX_CLUE_AUDIT] = GBX_ASKED_AUDIT,
+                                                       [GBX_CLUE_REPLAY] = GBX_ASKED_REPLAY,
+                                                       [GBX_CLUE_FAULT] = GBX_ASKED_REPLAY,
+                                                       [GBX_CLUE_UNENDED] = GBX_ASKED_REPLAY,
+                                                       [GBX_CLUE_UNENDED_OF] = GBX_ASKED_REPLAY,
+                                                       [GBX_CLUE_REFERENCE] = GBX_ASKED_REFERENCES,
+                                                       [GBX_CLUE_LINE] = GBX_ASKED_REPLAY,
+                                                       [GBX_CLUE_SANITIZER] = GBX_ASKED_SANITIZERS,
+                                                       [GBX_CLUE_NAN] = GBX_ASKED_NAN,
+                                                       [GBX_CLUE_ODD] = GBX_ASKED_GRAPH,
+                                                       [GBX_CLUE_GOLDEN] = GBX_ASKED_GOLDEN};
+    bool is_race = clue->kind == GBX_DIAGNOSIS_WRITE_RACE || clue->kind == GBX_DIAGNOSIS_READ_RACE;
+    return is_race ? GBX_ASKED_RACES : questions[clue->source];
+}
+
+static gbx_status set_slot(const gbx_inquiry *q, gbx_clue *clue) {
+    gbx_diagnosis_finding described;
+    GBX_TRY(gbx_clue_describe(q, clue, &described));
+    clue->slot = described.slot;
+    return NULL;
+}
+
+gbx_status gbx_inquiry_add(gbx_inquiry *q, gbx_clue clue) {
+    bool is_chosen, is_other_chosen;
+    GBX_TRY(gbx_inquiry_chooses(q, clue.task, &is_chosen));
+    GBX_TRY(gbx_inquiry_chooses(q, clue.other, &is_other_chosen));
+    if (!is_chosen && (clue.other == GBX_DIAGNOSIS_NOBODY || !is_other_chosen))
+        return NULL;
+    GBX_TRY(gbx_array_reserve(&q->clues, &q->clue_capacity, q->clue_count + 1, "diagnosing"));
+    GBX_TRY(set_slot(q, &clue));
+    if (clue.task != GBX_DIAGNOSIS_NOBODY)
+        clue.place = gbx_task_graph_place(q->graph, clue.task);
+    ++q->d->asked[question_of(&clue)].findings;
+    q->clues[q->clue_count++] = clue;
+    return NULL;
+}
+
+gbx_status gbx_inquiry_lack(gbx_inquiry *q, gbx_diagnosis_question question, const char *format,
+                            ...) {
+    gbx_diagnosis_asked *asked = &q->d->asked[question];
+    va_list arguments;
+    if (asked->why)
+        return NULL;
+    va_start(arguments, format);
+    int length = vasprintf(&asked->why, format, arguments);
+    va_end(arguments);
+    if (length >= 0)
+        return NULL;
+    asked->why = NULL;
+    return gbx_fail_memory("diagnosing");
+}
+
+gbx_status gbx_inquiry_open_session(const gbx_inquiry *q, gbx_replay_session *out_session) {
+    const gbx_replay_session_config config = {.entries = q->request->entries,
+                                              .directory = q->request->directory,
+                                              .is_trusted = q->request->is_trusted,
+                                              .timeout_ms = q->request->timeout_ms,
+                                              .dispatch = -1,
+                                              .runs = 1,
+                                              .jobs = 1};
+    return gbx_replay_session_open(&config, out_session);
+}
+
+static void report(const gbx_inquiry *q, gbx_diagnose_step step, uint64_t done, uint64_t all) {
+    if (q->request->progress)
+        q->request->progress(q->request->progress_context, step, done, all);
+}
+
+/* --- the dump itself --- */
+
+static void on_verify(void *context, const char *what, uint64_t done_bytes, uint64_t bytes) {
+    (void)what;
+    report(context, GBX_DIAGNOSE_VERIFIES, done_bytes, bytes);
+}
+
+static gbx_status ask_dump(gbx_inquiry *q) {
+    const gbx_verify_observer observer = {q, on_verify};
+    GBX_TRY(gbx_dump_verify_journal(q->request->directory, &observer, &q->d->verification));
+    q->d->asked[GBX_ASKED_DUMP].tasks = q->d->tasks;
+    return gbx_clues_of_dump(q);
+}
+
+/* --- the audit --- */
+
+static void on_audit(void *context, uint64_t done, uint64_t all) {
+    report(context, GBX_DIAGNOSE_AUDITS, done, all);
+}
+
+static gbx_status ask_audit(gbx_inquiry *q) {
+    gbx_diagnosis_asked *asked = &q->d->asked[GBX_ASKED_AUDIT];
+    gbx_status status = gbx_audit_run(q->request->entries, q->graph, on_audit, q, &q->d->audit);
+    if (status && gbx_status_code(status) != GBX_BAD_FORMAT)
+        return status;
+    if (status) {
+        gbx_status noted = gbx_inquiry_lack(q, GBX_ASKED_AUDIT, "%s", gbx_status_message(status));
+        gbx_status_free(status);
+        asked->not_asked = q->d->tasks;
+        return noted;
+    }
+    asked->tasks = q->d->audit.counts.tasks;
+    return gbx_clues_of_audit(q);
+}
+
+/* --- kernels and references --- */
+
+static void on_check(void *context, gbx_check_step step, uint64_t count) {
+    gbx_inquiry *q = context;
+    if (step == GBX_CHECK_COMPILES)
+        report(q, GBX_DIAGNOSE_COMPILES, 0, 0);
+    else
+        report(q, GBX_DIAGNOSE_CALLS, step == GBX_CHECK_GOES_ON ? count : 0, q->d->tasks);
+}
+
+static gbx_status ask_kernels(gbx_inquiry *q) {
+    const gbx_diagnose_request *request = q->request;
+    const gbx_check_request check = {.entries = request->entries,
+                                     .directory = request->directory,
+                                     .scene = request->scene,
+                                     .filter = request->filter,
+                                     .timeout_ms = request->timeout_ms,
+                                     .jobs = request->jobs,
+                                     .is_trusted = request->is_trusted,
+                                     .may_lack_scene = !request->scene,
+                                     .keeps_notes = true, /* what is not written */
+                                     .progress = on_check,
+                                     .progress_context = q};
+    GBX_TRY(gbx_check_dump(&check, &q->d->check));
+    return gbx_clues_of_kernels(q);
+}
+
+/* A task that did not complete: whether it fails again, and with what. */
+static gbx_status call_unended(gbx_inquiry *q, gbx_replay_session *session, uint64_t number) {
+    gbx_replay_task task;
+    gbx_replay_job job;
+    gbx_diagnosis *d = q->d;
+    GBX_TRY(
+        gbx_array_reserve(&d->unended, &d->unended_capacity, d->unended_count + 1, "diagnosing"));
+    gbx_replay_result *result = &d->unended[d->unended_count];
+    *result = (gbx_replay_result){0};
+    gbx_status status = gbx_replay_task_read(q->request->entries, number, &task);
+    if (status)
+        status = gbx_replay_task_explain(&task, status, true);
+    if (!status)
+        status = gbx_replay_session_job(session, &task, &job);
+    if (!status)
+        status = gbx_replay_execute(&job, NULL, result);
+    gbx_replay_task_free(&task);
+    if (!status) {
+        ++d->unended_count;
+        return NULL;
+    }
+    gbx_replay_result_free(result);
+    gbx_status noted = gbx_inquiry_lack(q, GBX_ASKED_REPLAY, "%s", gbx_status_message(status));
+    gbx_status_free(status);
+    return noted;
+}
+
+enum { UNENDED_MAX = 16 };
+
+static gbx_status ask_unended(gbx_inquiry *q) {
+    gbx_replay_session session = {0};
+    gbx_status status = NULL;
+    uint64_t count = 0;
+    if (gbx_reader_has_ended_well(q->reader))
+        return NULL;
+    for (uint64_t i = 0; i < gbx_task_graph_count(q->graph) && !status; ++i) {
+        const gbx_graph_task *task = gbx_task_graph_at(q->graph, i);
+        bool is_chosen;
+        if (task->end_ns != UINT64_MAX)
+            continue;
+        status = gbx_inquiry_chooses(q, task->task, &is_chosen);
+        if (status || !is_chosen || ++count > UNENDED_MAX)
+            continue;
+        if (count == 1)
+            status = gbx_inquiry_open_session(q, &session);
+        if (!status)
+            status = call_unended(q, &session, task->task);
+    }
+    if (!status && count > UNENDED_MAX)
+        status = gbx_inquiry_lack(q, GBX_ASKED_REPLAY,
+                                  "only the first %d tasks that did not complete are called again",
+                                  UNENDED_MAX);
+    if (count > 0)
+        gbx_replay_session_close(&session);
+    return status ? status : gbx_clues_of_unended(q);
+}
+
+/* --- values --- */
+
+/* Whether both take as many arguments of each sort; one of them may write what the other only
+ * reads.
+ */
+static bool has_like_signature(const gbx_run_kernel *a, const gbx_run_kernel *b) {
+    bool is_like = a->signature_count == b->signature_count && a->signature_count > 0;
+    for (size_t i = 0; i < a->signature_count && is_like; ++i)
+        is_like = (gbx_parameter_kind(a->signature[i]) == GBX_PARAMETER_SCALAR) ==
+                  (gbx_parameter_kind(b->signature[i]) == GBX_PARAMETER_SCALAR);
+    return is_like;
+}
+
+static gbx_status has_task(const gbx_inquiry *q, uint32_t func_id, bool *out_has) {
+    *out_has = false;
+    for (uint64_t i = 0; i < q->d->tasks && !*out_has; ++i) {
+        gbx_record_task record;
+        bool is_found;
+        GBX_TRY(gbx_reader_find_task(q->reader, gbx_task_graph_at(q->graph, i)->task, &record,
+                                     &is_found));
+        for (int k = 0; k < GBX_SUBTASK_COUNT && is_found; ++k)
+            *out_has |= record.func_ids[k] == func_id;
+    }
+    return NULL;
+}
+
+/* A wrong func_id calls one kernel in the place of another. */
+static gbx_status find_unused(gbx_inquiry *q, uint64_t task) {
+    const gbx_run_info *run = gbx_reader_run(q->reader);
+    gbx_record_task record;
+    bool is_found;
+    GBX_TRY(gbx_reader_find_task(q->reader, task, &record, &is_found));
+    for (int k = 0; k < GBX_SUBTASK_COUNT && is_found; ++k) {
+        const gbx_run_kernel *own = gbx_run_info_kernel(run, record.func_ids[k]);
+        for (size_t i = 0; own && i < run->kernel_count; ++i) {
+            bool is_used = true;
+            if (&run->kernels[i] != own && has_like_signature(own, &run->kernels[i]))
+                GBX_TRY(has_task(q, run->kernels[i].func_id, &is_used));
+            if (!is_used)
+                q->d->unused_func = run->kernels[i].func_id;
+        }
+    }
+    return NULL;
+}
+
+static gbx_status ask_golden(gbx_inquiry *q) {
+    gbx_diagnosis *d = q->d;
+    gbx_diagnosis_asked *asked = &d->asked[GBX_ASKED_GOLDEN];
+    bool is_known;
+    GBX_TRY(gbx_golden_result_read(q->request->directory, &d->golden, &is_known));
+    *(is_known ? &asked->tasks : &asked->not_asked) = d->tasks;
+    if (!is_known)
+        return gbx_inquiry_lack(q, GBX_ASKED_GOLDEN, "the dump does not say what a golden found");
+    if (!d->golden)
+        return NULL;
+    gbx_blame *blame = NULL;
+    gbx_status status = gbx_blame_create(q->request->entries, q->graph, &blame);
+    if (!status)
+        status = gbx_blame_find(blame, d->golden, &d->blamed);
+    if (!status)
+        status = gbx_blame_ask(blame, &d->blamed, &d->blame);
+    d->has_blame = !status;
+    gbx_blame_destroy(blame);
+    if (!status && d->blame.writer_count > 0)
+        status = find_unused(q, d->blame.writers[0].task);
+    if (!status)
+        return NULL;
+    gbx_status noted = gbx_inquiry_lack(q, GBX_ASKED_GOLDEN, "%s", gbx_status_message(status));
+    gbx_status_free(status);
+    return noted;
+}
+
+static gbx_status ask_values(gbx_inquiry *q) {
+    gbx_diagnosis *d = q->d;
+    GBX_TRY(ask_golden(q));
+    /* A task that is right may leave a NaN: its reference leaves it, too. */
+    bool are_all_right = d->check.verdicts[GBX_CHECK_RIGHT] == d->tasks;
+    if (!are_all_right)
+        GBX_TRY(gbx_first_nan_find(q->request->entries, q->graph, NULL, NULL, NULL, &d->nan));
+    d->asked[GBX_ASKED_NAN].tasks = d->tasks;
+    if (d->nan.unknown > 0)
+        GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_NAN, "the dump lacks the values of %" PRIu64 " %s",
+                                 d->nan.unknown, d->nan.unknown == 1 ? "output" : "outputs"));
+    if (d->golden || q->clue_count > 0) {
+        GBX_TRY(gbx_odd_find(q->request->entries, q->graph, &d->odd));
+        d->asked[GBX_ASKED_GRAPH].tasks = d->tasks;
+    } else {
+        d->asked[GBX_ASKED_GRAPH].not_asked = d->tasks;
+        GBX_TRY(
+            gbx_inquiry_lack(q, GBX_ASKED_GRAPH, "nothing says that results of the run are wrong"));
+    }
+    return gbx_clues_of_values(q);
+}
+
+/* --- all of it --- */
+
+static gbx_status count_chosen(gbx_inquiry *q) {
+    q->d->tasks = gbx_task_graph_count(q->graph);
+    for (uint64_t i = 0; i < q->d->tasks; ++i) {
+        bool is_chosen;
+        GBX_TRY(gbx_inquiry_chooses(q, gbx_task_graph_at(q->graph, i)->task, &is_chosen));
+        q->d->chosen += is_chosen;
+    }
+    return NULL;
+}
+
+static gbx_status ask_all(gbx_inquiry *q) {
+    GBX_TRY(gbx_task_graph_create(q->reader, &q->graph));
+    GBX_TRY(count_chosen(q));
+    GBX_TRY(ask_dump(q));
+    GBX_TRY(gbx_clues_of_run(q));
+    GBX_TRY(ask_audit(q));
+    GBX_TRY(ask_kernels(q));
+    GBX_TRY(ask_unended(q));
+    report(q, GBX_DIAGNOSE_CONCLUDES, 0, 0);
+    GBX_TRY(ask_values(q));
+    GBX_TRY(gbx_inquiry_group(q));
+    report(q, GBX_DIAGNOSE_SANITIZES, 0, 0);
+    GBX_TRY(gbx_inquiry_find_lines(q));
+    return gbx_inquiry_conclude(q);
+}
+
+gbx_status gbx_diagnose(const gbx_diagnose_request *request, gbx_diagnosis *out_diagnosis) {
+    gbx_inquiry q = {request, out_diagnosis, gbx_entries_reader(request->entries), NULL, NULL, 0,
+                     0};
+    *out_diagnosis = (gbx_diagnosis){.unused_func = GBX_NO_KERNEL};
+    gbx_status status = ask_all(&q);
+    gbx_task_graph_destroy(q.graph);
+    free(q.clues);
+    return status;
+}
+
+void gbx_diagnosis_free(gbx_diagnosis *diagnosis) {
+    gbx_diagnosis_findings_free(diagnosis);
+    gbx_diagnosis_lines_free(diagnosis);
+    for (size_t i = 0; i < GBX_ASKED_QUESTION_COUNT; ++i)
+        free(diagnosis->asked[i].why);
+    for (size_t i = 0; i < diagnosis->unended_count; ++i)
+        gbx_replay_result_free(&diagnosis->unended[i]);
+    free(diagnosis->unended);
+    free(diagnosis->guards);
+    free(diagnosis->golden);
+    gbx_odd_free(&diagnosis->odd);
+    gbx_check_report_free(&diagnosis->check);
+    gbx_audit_free(&diagnosis->audit);
+    gbx_verification_free(&diagnosis->verification);
+    *diagnosis = (gbx_diagnosis){0};
+}

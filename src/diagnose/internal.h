@@ -1,0 +1,84 @@
+/* Shared by the files of src/diagnose. */
+#ifndef GBX_DIAGNOSE_INTERNAL_H
+#define GBX_DIAGNOSE_INTERNAL_H
+
+#include "diagnose/diagnose.h"
+
+typedef struct gbx_inquiry {
+    const gbx_diagnose_request *request;
+    gbx_diagnosis *d;
+    gbx_reader *reader;
+    gbx_task_graph *graph;
+    gbx_clue *clues;
+    size_t clue_count;
+    uint64_t clue_capacity;
+} gbx_inquiry;
+
+/* --- diagnose.c --- */
+
+/* Whether --task has chosen it; nobody is always chosen. */
+GBX_MUST_USE gbx_status gbx_inquiry_chooses(const gbx_inquiry *q, uint64_t task,
+                                            bool *out_is_chosen);
+
+/* Adds a clue about a task that is chosen, or about nobody; sets its place if it has a task. */
+GBX_MUST_USE gbx_status gbx_inquiry_add(gbx_inquiry *q, gbx_clue clue);
+
+/* Notes why something was not asked, unless there is a reason. As printf. */
+GBX_MUST_USE gbx_status gbx_inquiry_lack(gbx_inquiry *q, gbx_diagnosis_question question,
+                                         const char *format, ...) GBX_PRINTF(3, 4);
+
+/* To call tasks one at a time. The caller closes the session, even after a failure. */
+GBX_MUST_USE gbx_status gbx_inquiry_open_session(const gbx_inquiry *q,
+                                                 gbx_replay_session *out_session);
+
+/* --- clues.c: what each question found --- */
+
+GBX_MUST_USE gbx_status gbx_clues_of_dump(gbx_inquiry *q);
+GBX_MUST_USE gbx_status gbx_clues_of_run(gbx_inquiry *q);
+GBX_MUST_USE gbx_status gbx_clues_of_audit(gbx_inquiry *q);
+GBX_MUST_USE gbx_status gbx_clues_of_kernels(gbx_inquiry *q);
+GBX_MUST_USE gbx_status gbx_clues_of_unended(gbx_inquiry *q);
+GBX_MUST_USE gbx_status gbx_clues_of_values(gbx_inquiry *q);
+
+/* --- describe.c: what a clue is about --- */
+
+/* The replay that it comes from, or NULL. */
+const gbx_replay_result *gbx_clue_result(const gbx_diagnosis *d, const gbx_clue *clue);
+
+/* A finding without lists: the task, argument, element and bytes of one clue. */
+GBX_MUST_USE gbx_status gbx_clue_describe(const gbx_inquiry *q, const gbx_clue *clue,
+                                          gbx_diagnosis_finding *out_finding);
+
+/* --- doers.c --- */
+
+/* Gives clues to who did it, and sorts them: those with a task first, by place and kind, *out_named
+ * of them. */
+GBX_MUST_USE gbx_status gbx_inquiry_assign(gbx_inquiry *q, size_t *out_named);
+
+/* --- victims.c --- */
+
+GBX_MUST_USE gbx_status gbx_finding_find_victims(const gbx_inquiry *q,
+                                                 gbx_diagnosis_finding *finding);
+void gbx_diagnosis_find_consequences(gbx_diagnosis *d);
+bool gbx_has_number(const uint64_t *numbers, size_t count, uint64_t number);
+
+/* --- verdict.c: findings from clues --- */
+
+/* Makes findings of all clues so far, in place of those that there are. */
+GBX_MUST_USE gbx_status gbx_inquiry_group(gbx_inquiry *q);
+
+/* The same, with victims and consequences. */
+GBX_MUST_USE gbx_status gbx_inquiry_conclude(gbx_inquiry *q);
+void gbx_diagnosis_findings_free(gbx_diagnosis *d);
+
+/* --- lines.c --- */
+
+/* Adds what sanitizers say of the tasks of findings, and of one task of each other kernel. */
+GBX_MUST_USE gbx_status gbx_inquiry_find_lines(gbx_inquiry *q);
+void gbx_diagnosis_lines_free(gbx_diagnosis *d);
+
+/* Looks for a variable that explains why a kernel leaves something else each time. */
+GBX_MUST_USE gbx_status gbx_inquiry_find_variable(const gbx_inquiry *q,
+                                                  gbx_diagnosis_finding *finding);
+
+#endif

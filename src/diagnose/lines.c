@@ -1,0 +1,325 @@
+/* The line of a bug: asks sanitizers about accused tasks, and about one task of each other kernel.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "diagnose/internal.h"
+#include "store/run/kept_run.h"
+
+enum { ACCUSED_MAX = 16, OTHERS_MAX = 64 };
+
+static const char doing[] = "looking for lines";
+
+static const gbx_diagnosis_kind kinds[GBX_SANITIZE_KIND_COUNT] = {
+    [GBX_SANITIZE_READ_OUTSIDE] = GBX_DIAGNOSIS_OUT_OF_BOUNDS_READ,
+    [GBX_SANITIZE_WRITE_OUTSIDE] = GBX_DIAGNOSIS_OUT_OF_BOUNDS_WRITE,
+    [GBX_SANITIZE_WRITES_INPUT] = GBX_DIAGNOSIS_OUT_OF_BOUNDS_WRITE,
+    [GBX_SANITIZE_UNINITIALISED] = GBX_DIAGNOSIS_UNINITIALISED,
+    [GBX_SANITIZE_UNDEFINED] = GBX_DIAGNOSIS_UNDEFINED,
+    [GBX_SANITIZE_RACE] = GBX_DIAGNOSIS_DATA_RACE,
+    [GBX_SANITIZE_STACK] = GBX_DIAGNOSIS_BAD_LOCAL,
+    [GBX_SANITIZE_GLOBAL] = GBX_DIAGNOSIS_BAD_LOCAL,
+    [GBX_SANITIZE_HEAP] = GBX_DIAGNOSIS_BAD_LOCAL,
+    [GBX_SANITIZE_CRASH] = GBX_DIAGNOSIS_FAILS_AGAIN,
+    [GBX_SANITIZE_OTHER] = GBX_DIAGNOSIS_UNDEFINED,
+    [GBX_SANITIZE_UNWRITTEN] = GBX_DIAGNOSIS_UNWRITTEN_READ};
+
+/* --- one task --- */
+
+/* A load of whole vectors takes the gap between rows along. If it used what is there, a replay
+ * would show it in the outputs, and the sanitizer for uninitialised memory in branches. */
+static bool may_be_ignored(const gbx_sanitize_finding *finding) {
+    return finding->kind == GBX_SANITIZE_READ_OUTSIDE && finding->argument != GBX_NO_ARGUMENT &&
+           finding->distance == 0;
+}
+
+/* Notes, crashes and hangs say more of a task that is accused already than of one that is not. */
+static bool is_clue(const gbx_sanitize_finding *finding, bool is_accused) {
+    if (!is_accused && may_be_ignored(finding))
+        return false;
+    return finding->kind < GBX_SANITIZE_CRASH ||
+           (is_accused && !gbx_sanitize_is_note(finding) && finding->at.line > 0);
+}
+
+/* Where a value comes from is said before where it is used, and before a decision by it. */
+static uint32_t rank_of(const gbx_sanitize_finding *finding) {
+    if (finding->kind != GBX_SANITIZE_UNINITIALISED)
+        return 0;
+    return finding->argument == GBX_NO_ARGUMENT ? 2 : finding->other.line > 0;
+}
+
+static gbx_status take_report(gbx_inquiry *q, size_t index, bool is_accused) {
+    const gbx_diagnosis_line *line = &q->d->lines[index];
+    for (size_t i = 0; i < line->report.finding_count; ++i) {
+        const gbx_sanitize_finding *finding = &line->report.findings[i];
+        if (!is_clue(finding, is_accused))
+            continue;
+        GBX_TRY(gbx_inquiry_add(q, (gbx_clue){.source = GBX_CLUE_SANITIZER,
+                                              .kind = kinds[finding->kind],
+                                              .task = line->task.task,
+                                              .other = GBX_DIAGNOSIS_NOBODY,
+                                              .index = index,
+                                              .item = (uint32_t)i,
+                                              .rank = rank_of(finding)}));
+    }
+    for (size_t i = 0; i < GBX_SANITIZER_COUNT; ++i)
+        if (line->report.asked[i].why_not)
+            GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_SANITIZERS, "%s", line->report.asked[i].why_not));
+    return NULL;
+}
+
+/* A task that cannot be asked is no failure. */
+static gbx_status refuse(gbx_inquiry *q, gbx_diagnosis_line *line, gbx_status status) {
+    gbx_status noted = gbx_inquiry_lack(q, GBX_ASKED_SANITIZERS, "%s", gbx_status_message(status));
+    gbx_status_free(status);
+    gbx_replay_task_free(&line->task);
+    return noted;
+}
+
+/* One that is refused by all of them was not asked. */
+static bool was_answered(const gbx_sanitize_report *report) {
+    for (size_t i = 0; i < GBX_SANITIZER_COUNT; ++i)
+        if (report->asked[i].was_asked)
+            return true;
+    return false;
+}
+
+static gbx_status ask(gbx_inquiry *q, gbx_replay_session *session, uint64_t task, bool is_accused) {
+    gbx_diagnosis *d = q->d;
+    if (!d->lines)
+        d->lines = calloc(ACCUSED_MAX + OTHERS_MAX, sizeof *d->lines);
+    if (!d->lines)
+        return gbx_fail_memory("%s", doing);
+    gbx_diagnosis_line *line = &d->lines[d->line_count];
+    *line = (gbx_diagnosis_line){0};
+    gbx_status status = gbx_replay_task_read(q->request->entries, task, &line->task);
+    if (status)
+        return refuse(q, line, gbx_replay_task_explain(&line->task, status, true));
+    unsigned wanted =
+        1u << GBX_SANITIZE_ACCESS | 1u << GBX_SANITIZE_ADDRESS | 1u << GBX_SANITIZE_MEMORY;
+    if (line->task.dispatch_count > 1)
+        wanted |= 1u << GBX_SANITIZE_THREAD;
+    status = gbx_sanitize_task(session, &line->task, wanted, &line->report);
+    if (status)
+        return refuse(q, line, status);
+    ++d->line_count;
+    d->asked[GBX_ASKED_SANITIZERS].tasks += was_answered(&line->report);
+    return take_report(q, d->line_count - 1, is_accused);
+}
+
+/* --- which tasks --- */
+
+static bool was_asked(const gbx_diagnosis *d, const uint32_t *func_ids) {
+    for (size_t i = 0; i < d->line_count; ++i)
+        if (memcmp(d->lines[i].task.func_ids, func_ids, sizeof d->lines[i].task.func_ids) == 0)
+            return true;
+    return false;
+}
+
+static gbx_status ask_accused(gbx_inquiry *q, gbx_replay_session *session) {
+    const gbx_diagnosis *d = q->d;
+    for (size_t i = 0; i < d->finding_count && i < ACCUSED_MAX; ++i)
+        if (d->findings[i].task != GBX_DIAGNOSIS_NOBODY)
+            GBX_TRY(ask(q, session, d->findings[i].task, true));
+    return NULL;
+}
+
+/* The first task of each kernel or mix that nobody has accused. */
+static gbx_status ask_others(gbx_inquiry *q, gbx_replay_session *session) {
+    uint32_t seen[OTHERS_MAX][GBX_SUBTASK_COUNT];
+    size_t count = 0;
+    for (uint64_t i = 0; i < gbx_task_graph_count(q->graph); ++i) {
+        const gbx_graph_task *task = gbx_task_graph_at(q->graph, i);
+        gbx_record_task record;
+        bool is_chosen, is_found, is_new = true;
+        GBX_TRY(gbx_inquiry_chooses(q, task->task, &is_chosen));
+        GBX_TRY(gbx_reader_find_task(q->reader, task->task, &record, &is_found));
+        if (!is_chosen || !is_found || task->end_ns == UINT64_MAX)
+            continue;
+        for (size_t k = 0; k < count; ++k)
+            is_new &= memcmp(seen[k], record.func_ids, sizeof seen[k]) != 0;
+        if (!is_new || was_asked(q->d, record.func_ids))
+            continue;
+        if (count == OTHERS_MAX)
+            return gbx_inquiry_lack(q, GBX_ASKED_SANITIZERS,
+                                    "only %d kernels that are not accused are asked", OTHERS_MAX);
+        memcpy(seen[count++], record.func_ids, sizeof seen[0]);
+        GBX_TRY(ask(q, session, task->task, false));
+    }
+    return NULL;
+}
+
+/* --- races --- */
+
+/* Whether the thread sanitizer has seen all blocks of a task at once, and no race. */
+static bool has_no_race(const gbx_diagnosis_line *line, uint32_t chip_blocks) {
+    if (!line->report.asked[GBX_SANITIZE_THREAD].was_asked || line->task.block_num > chip_blocks)
+        return false;
+    for (size_t i = 0; i < line->report.finding_count; ++i)
+        if (line->report.findings[i].kind == GBX_SANITIZE_RACE)
+            return false;
+    return true;
+}
+
+/* Of a task of these kernels that was asked. */
+static bool is_atomic(const gbx_inquiry *q, const gbx_clue *clue, uint32_t chip_blocks) {
+    const gbx_replay_result *result = gbx_clue_result(q->d, clue);
+    gbx_diagnosis_finding about;
+    gbx_status status = result ? gbx_clue_describe(q, clue, &about) : NULL;
+    bool is_known = result && !status;
+    gbx_status_free(status);
+    for (size_t i = 0; i < q->d->line_count && is_known; ++i)
+        if (memcmp(q->d->lines[i].task.func_ids, about.func_ids, sizeof about.func_ids) == 0 &&
+            has_no_race(&q->d->lines[i], chip_blocks))
+            return true;
+    return false;
+}
+
+/* A replay takes atomic operations other than additions for races; the thread sanitizer does not.
+ */
+static gbx_status drop_atomic(gbx_inquiry *q, uint32_t chip_blocks) {
+    size_t kept = 0, count = q->clue_count;
+    for (size_t i = 0; i < count; ++i) {
+        const gbx_clue *clue = &q->clues[i];
+        bool is_race =
+            clue->kind == GBX_DIAGNOSIS_WRITE_RACE || clue->kind == GBX_DIAGNOSIS_READ_RACE;
+        if (!is_race || !is_atomic(q, clue, chip_blocks))
+            q->clues[kept++] = *clue;
+    }
+    q->clue_count = kept;
+    q->d->asked[GBX_ASKED_RACES].findings -= count - kept;
+    return kept == count ? NULL
+                         : gbx_inquiry_lack(q, GBX_ASKED_RACES,
+                                            "%zu accesses that depend on the order of blocks are "
+                                            "atomic, says the thread sanitizer, and are not "
+                                            "called races",
+                                            count - kept);
+}
+
+/* --- all of them --- */
+
+gbx_status gbx_inquiry_find_lines(gbx_inquiry *q) {
+    gbx_diagnosis_asked *asked = &q->d->asked[GBX_ASKED_SANITIZERS];
+    gbx_replay_session session = {0};
+    gbx_status status = gbx_inquiry_open_session(q, &session);
+    if (!status)
+        status = ask_accused(q, &session);
+    if (!status)
+        status = ask_others(q, &session);
+    if (!status)
+        status = drop_atomic(q, session.kept && session.kept->blocks ? session.kept->blocks : 1);
+    gbx_replay_session_close(&session);
+    asked->not_asked = q->d->chosen > asked->tasks ? q->d->chosen - asked->tasks : 0;
+    if (!status && asked->not_asked > 0)
+        status =
+            gbx_inquiry_lack(q, GBX_ASKED_SANITIZERS,
+                             "they are asked about accused tasks, and one of each other kernel");
+    return status;
+}
+
+void gbx_diagnosis_lines_free(gbx_diagnosis *d) {
+    for (size_t i = 0; i < d->line_count; ++i) {
+        gbx_replay_task_free(&d->lines[i].task);
+        gbx_sanitize_report_free(&d->lines[i].report);
+    }
+    free(d->lines);
+}
+
+/* --- the line of a finding --- */
+
+/* How well what a sanitizer found explains a finding; 0: not at all. */
+static int fit(gbx_diagnosis_kind kind, gbx_sanitize_kind found) {
+    bool writes = found == GBX_SANITIZE_WRITE_OUTSIDE || found == GBX_SANITIZE_WRITES_INPUT;
+    bool reads = found == GBX_SANITIZE_READ_OUTSIDE || found == GBX_SANITIZE_UNINITIALISED;
+    switch (kind) {
+    case GBX_DIAGNOSIS_WRITE_RACE:
+    case GBX_DIAGNOSIS_READ_RACE:
+    case GBX_DIAGNOSIS_DATA_RACE:
+        return found == GBX_SANITIZE_RACE ? 3 : 0;
+    case GBX_DIAGNOSIS_STRAY_WRITE:
+    case GBX_DIAGNOSIS_OVERRUN:
+    case GBX_DIAGNOSIS_UNDERRUN:
+    case GBX_DIAGNOSIS_STRAY:
+    case GBX_DIAGNOSIS_ARGUMENTS:
+        return writes                               ? 3
+               : found == GBX_SANITIZE_READ_OUTSIDE ? 2
+               : found == GBX_SANITIZE_UNDEFINED    ? 1
+                                                    : 0;
+    case GBX_DIAGNOSIS_UNDECLARED_READ:
+        return reads ? 3 : 0;
+    case GBX_DIAGNOSIS_NOT_DETERMINISTIC:
+        return found == GBX_SANITIZE_RACE ? 3 : reads ? 2 : 1;
+    default:
+        return found == GBX_SANITIZE_UNDEFINED ? 1 : 2;
+    }
+}
+
+const gbx_sanitize_finding *gbx_diagnosis_line_of(const gbx_diagnosis *d,
+                                                  const gbx_diagnosis_finding *finding,
+                                                  const gbx_replay_task **out_task) {
+    const gbx_sanitize_finding *best = NULL;
+    int best_fit = 0;
+    for (size_t i = 0; i < finding->clue_count; ++i) {
+        const gbx_clue *clue = &finding->clues[i];
+        if (clue->source != GBX_CLUE_SANITIZER)
+            continue;
+        const gbx_diagnosis_line *line = &d->lines[clue->index];
+        const gbx_sanitize_finding *found = &line->report.findings[clue->item];
+        int how = i == 0 ? 4 : fit(finding->kind, found->kind);
+        if (found->at.line == 0 || how <= best_fit)
+            continue;
+        best = found;
+        best_fit = how;
+        *out_task = &line->task;
+    }
+    return best;
+}
+
+/* --- variables that live from task to task --- */
+
+/* A path in the scene as its user knows it. */
+static char *own_path(const gbx_kept_run *kept, const char *origin) {
+    size_t length = kept->scene_path ? strlen(kept->scene_path) : 0;
+    bool is_inside =
+        length > 0 && strncmp(origin, kept->scene_path, length) == 0 && origin[length] == '/';
+    return strdup(is_inside ? origin + length + 1 : origin);
+}
+
+static gbx_status keep_variable(const gbx_kept_run *kept, const gbx_kept_kernel *kernel,
+                                gbx_diagnosis_finding *finding) {
+    gbx_static found;
+    gbx_status status = gbx_static_find(kernel->object, kernel->source, &found);
+    bool is_lost = status && gbx_status_code(status) != GBX_EXHAUSTED;
+    if (is_lost) /* the dump lacks its copy: then nothing is known of it */
+        gbx_status_free(status);
+    if (status || !found.name[0])
+        return is_lost ? NULL : status;
+    finding->variable = strdup(found.name);
+    finding->variable_line = found.line;
+    if (found.line > 0 && kernel->origin)
+        finding->variable_file = own_path(kept, kernel->origin);
+    return finding->variable ? NULL : gbx_fail_memory("%s", doing);
+}
+
+gbx_status gbx_inquiry_find_variable(const gbx_inquiry *q, gbx_diagnosis_finding *finding) {
+    gbx_kept_run *kept = NULL;
+    bool is_asked = finding->kind == GBX_DIAGNOSIS_NOT_REPEATED ||
+                    finding->kind == GBX_DIAGNOSIS_NOT_DETERMINISTIC ||
+                    finding->kind == GBX_DIAGNOSIS_WRONG_RESULT;
+    if (finding->task == GBX_DIAGNOSIS_NOBODY || !is_asked)
+        return NULL;
+    gbx_status status = gbx_kept_run_read(q->request->directory, &kept);
+    if (gbx_status_code(status) == GBX_NOT_FOUND) {
+        gbx_status_free(status);
+        return NULL;
+    }
+    for (int i = 0; i < GBX_SUBTASK_COUNT && !status && !finding->variable; ++i) {
+        const gbx_kept_kernel *kernel = gbx_kept_run_kernel(kept, finding->func_ids[i]);
+        if (kernel && kernel->object)
+            status = keep_variable(kept, kernel, finding);
+    }
+    gbx_kept_run_free(kept);
+    return status;
+}

@@ -1,0 +1,202 @@
+/* Findings from clues: those about one task belong together, and so do tasks of one kernel. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "diagnose/internal.h"
+
+static const char doing[] = "diagnosing";
+
+/* --- findings --- */
+
+static gbx_status add_clue(gbx_diagnosis_finding *finding, const gbx_clue *clue) {
+    GBX_TRY(gbx_array_reserve(&finding->clues, &finding->clue_capacity, finding->clue_count + 1,
+                              doing));
+    finding->clues[finding->clue_count++] = *clue;
+    return NULL;
+}
+
+/* What is asked as a last resort is no evidence: an odd scalar or a swapped argument is. */
+static bool is_evidence(const gbx_diagnosis *d, const gbx_clue *clue) {
+    return clue->source != GBX_CLUE_GOLDEN && clue->source != GBX_CLUE_NAN &&
+           (clue->source != GBX_CLUE_ODD || d->odd.items[clue->index].kind <= GBX_ODD_SWAPPED);
+}
+
+static gbx_status add_task(gbx_diagnosis_finding *finding, uint64_t task) {
+    GBX_TRY(gbx_array_reserve(&finding->tasks, &finding->task_capacity, finding->task_count + 1,
+                              doing));
+    finding->tasks[finding->task_count++] = task;
+    return NULL;
+}
+
+/* The clues are about one task, or one is about nobody. */
+static gbx_status make_finding(gbx_inquiry *q, const gbx_clue *clues, size_t count,
+                               gbx_diagnosis_finding *out_finding) {
+    GBX_TRY(gbx_clue_describe(q, &clues[0], out_finding));
+    if (clues[0].task != GBX_DIAGNOSIS_NOBODY)
+        GBX_TRY(add_task(out_finding, clues[0].task));
+    for (size_t i = 0; i < count; ++i)
+        if (i == 0 || is_evidence(q->d, &clues[i]))
+            GBX_TRY(add_clue(out_finding, &clues[i]));
+    return NULL;
+}
+
+static void free_finding(gbx_diagnosis_finding *finding) {
+    free(finding->clues);
+    free(finding->tasks);
+    free(finding->victims);
+    free(finding->variable);
+    free(finding->variable_file);
+    *finding = (gbx_diagnosis_finding){0};
+}
+
+/* Whether two findings say the same of two tasks: what is said of the second is known of the first,
+ * of which sanitizers may have said more. */
+static bool is_same_bug(const gbx_diagnosis_finding *a, const gbx_diagnosis_finding *b) {
+    if (a->task == GBX_DIAGNOSIS_NOBODY || b->task == GBX_DIAGNOSIS_NOBODY ||
+        memcmp(a->func_ids, b->func_ids, sizeof a->func_ids) != 0)
+        return false;
+    for (size_t i = 0; i < a->clue_count; ++i)
+        if (a->clues[i].kind == b->kind && a->clues[i].slot == b->clues[0].slot)
+            return true;
+    return false;
+}
+
+/* Takes the finding. */
+static gbx_status keep_finding(gbx_inquiry *q, gbx_diagnosis_finding *finding) {
+    gbx_diagnosis *d = q->d;
+    for (size_t i = 0; i < d->finding_count; ++i)
+        if (is_same_bug(&d->findings[i], finding)) {
+            gbx_status status = add_task(&d->findings[i], finding->task);
+            free_finding(finding);
+            return status;
+        }
+    gbx_status status =
+        gbx_array_reserve(&d->findings, &d->finding_capacity, d->finding_count + 1, doing);
+    if (status)
+        free_finding(finding);
+    else
+        d->findings[d->finding_count++] = *finding;
+    return status;
+}
+
+static gbx_status find(gbx_inquiry *q, const gbx_clue *clues, size_t count) {
+    gbx_diagnosis_finding finding;
+    gbx_status status = make_finding(q, clues, count, &finding);
+    if (!status)
+        return keep_finding(q, &finding);
+    free_finding(&finding);
+    return status;
+}
+
+/* --- what is said only if nothing else is --- */
+
+static bool is_last_resort(const gbx_clue *clue) {
+    return clue->kind >= GBX_DIAGNOSIS_ODD_SCALAR;
+}
+
+static gbx_status find_named(gbx_inquiry *q, size_t named, bool is_last) {
+    for (size_t first = 0, end; first < named; first = end) {
+        for (end = first + 1; end < named && q->clues[end].task == q->clues[first].task; ++end)
+            ;
+        if (is_last_resort(&q->clues[first]) == is_last)
+            GBX_TRY(find(q, &q->clues[first], end - first));
+    }
+    return NULL;
+}
+
+/* Without anything better: the oddest argument, else the first NaN, else who wrote the result. */
+static gbx_status find_last_resort(gbx_inquiry *q) {
+    const gbx_clue *best = NULL;
+    for (size_t i = 0; i < q->clue_count; ++i) {
+        const gbx_clue *clue = &q->clues[i];
+        bool is_better = !best || (clue->source == GBX_CLUE_ODD && best->source == GBX_CLUE_ODD
+                                       ? clue->index < best->index
+                                       : clue->kind < best->kind);
+        if (is_last_resort(clue) && is_better)
+            best = clue;
+    }
+    return best ? find(q, best, 1) : NULL;
+}
+
+/* --- all of it --- */
+
+static int compare_numbers(uint64_t a, uint64_t b) {
+    return (a > b) - (a < b);
+}
+
+static int compare_findings(const void *a, const void *b) {
+    const gbx_diagnosis_finding *x = a, *y = b;
+    int order = compare_numbers(x->place, y->place);
+    return order != 0 ? order : compare_numbers(x->kind, y->kind);
+}
+
+enum { FINDINGS_WITH_VICTIMS = 32 };
+
+static uint64_t count_accused(const gbx_diagnosis *d) {
+    uint64_t count = 0;
+    for (size_t i = 0; i < d->finding_count; ++i)
+        count += d->findings[i].task_count;
+    return count;
+}
+
+void gbx_diagnosis_findings_free(gbx_diagnosis *d) {
+    for (size_t i = 0; i < d->finding_count; ++i)
+        free_finding(&d->findings[i]);
+    free(d->findings);
+    d->findings = NULL;
+    d->finding_count = 0;
+    d->finding_capacity = 0;
+}
+
+gbx_status gbx_inquiry_group(gbx_inquiry *q) {
+    gbx_diagnosis *d = q->d;
+    gbx_diagnosis_findings_free(d);
+    size_t named;
+    GBX_TRY(gbx_inquiry_assign(q, &named));
+    GBX_TRY(find_named(q, named, false));
+    for (size_t i = named; i < q->clue_count; ++i)
+        if (!is_last_resort(&q->clues[i]))
+            GBX_TRY(find(q, &q->clues[i], 1));
+    if (d->finding_count == 0)
+        GBX_TRY(find_last_resort(q));
+    if (d->finding_count > 0)
+        qsort(d->findings, d->finding_count, sizeof *d->findings, compare_findings);
+    return NULL;
+}
+
+static bool is_concerned(const gbx_diagnosis *d, uint64_t task) {
+    for (size_t i = 0; i < d->finding_count; ++i) {
+        const gbx_diagnosis_finding *f = &d->findings[i];
+        if (gbx_has_number(f->tasks, f->task_count, task) ||
+            gbx_has_number(f->victims, f->victim_count, task))
+            return true;
+    }
+    return false;
+}
+
+/* A NaN that no other finding explains is one of its own. */
+static gbx_status find_other_nan(gbx_inquiry *q) {
+    gbx_diagnosis *d = q->d;
+    for (size_t i = 0; i < q->clue_count && d->golden; ++i) {
+        if (q->clues[i].source != GBX_CLUE_NAN || is_concerned(d, q->clues[i].task))
+            continue;
+        GBX_TRY(find(q, &q->clues[i], 1));
+        qsort(d->findings, d->finding_count, sizeof *d->findings, compare_findings);
+        return NULL;
+    }
+    return NULL;
+}
+
+gbx_status gbx_inquiry_conclude(gbx_inquiry *q) {
+    gbx_diagnosis *d = q->d;
+    GBX_TRY(gbx_inquiry_group(q));
+    for (size_t i = 0; i < d->finding_count; ++i)
+        GBX_TRY(gbx_inquiry_find_variable(q, &d->findings[i]));
+    for (size_t i = 0; i < d->finding_count && i < FINDINGS_WITH_VICTIMS; ++i)
+        GBX_TRY(gbx_finding_find_victims(q, &d->findings[i]));
+    GBX_TRY(find_other_nan(q));
+    gbx_diagnosis_find_consequences(d);
+    d->innocent = d->chosen - (count_accused(d) < d->chosen ? count_accused(d) : d->chosen);
+    return NULL;
+}

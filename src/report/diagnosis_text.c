@@ -1,0 +1,475 @@
+/* What findings of a diagnosis and their evidence say, one sentence each. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/party.h"
+#include "report/reports.h"
+#include "store/manifest/manifest.h"
+
+/* What a sentence is about. */
+typedef struct saying {
+    const gbx_reporting *r;
+    gbx_texts *t;
+    const gbx_diagnosis *d;
+    const gbx_clue *clue;
+} saying;
+
+/* "task 12, kernel add", "task 3, kernels multiply, finish" */
+static gbx_status title(const saying *s, uint64_t task, const char **out_text) {
+    gbx_record_task record;
+    bool is_found;
+    GBX_TRY(gbx_reader_find_task(s->r->dump->reader, task, &record, &is_found));
+    if (!is_found) {
+        *out_text = gbx_text_format(s->t, "task %" PRIu64, task);
+        return NULL;
+    }
+    const gbx_reader *reader = s->r->dump->reader;
+    const char *kernels = "";
+    size_t count = 0;
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        if (record.func_ids[i] != GBX_NO_KERNEL)
+            kernels = gbx_text_join(
+                s->t, kernels, count++ > 0 ? ", " : "",
+                gbx_text_shown(s->t, gbx_text_func(s->t, reader, record.func_ids[i])));
+    *out_text = gbx_text_format(s->t, "task %s, kernel%s %s",
+                                gbx_text_task(s->t, reader, task, record.task_id),
+                                count > 1 ? "s" : "", kernels);
+    return NULL;
+}
+
+/* --- the run --- */
+
+static gbx_status say_dump(const saying *s, const char **out_text) {
+    const gbx_findings *findings = &s->d->verification.findings;
+    const gbx_finding *first = &findings->items[s->clue->index];
+    const char *place = first->has_place
+                            ? gbx_text_format(s->t, " (task %" PRIu64 ", argument %u)",
+                                              first->place.task, first->place.arg_index)
+                            : "";
+    *out_text = gbx_text_format(
+        s->t,
+        "the dump is damaged: %s%s%s; run glassbox verify, because other findings may come from that",
+        gbx_text_shown(s->t, first->what), place,
+        findings->count > 1
+            ? gbx_text_format(s->t, ", and %s",
+                              gbx_text_counted(s->t, findings->count - 1, "more problem"))
+            : "");
+    return NULL;
+}
+
+static gbx_status say_end(const saying *s, const char **out_text) {
+    const gbx_reader *reader = s->r->dump->reader;
+    const char *end = gbx_reader_end(reader) ? gbx_reader_end_text(reader) : "it was killed";
+    const char *who;
+    if (s->clue->task == GBX_DIAGNOSIS_NOBODY) {
+        who = "";
+        if (s->clue->other != GBX_DIAGNOSIS_NOBODY) {
+            GBX_TRY(title(s, s->clue->other, &who));
+            who = gbx_text_format(s->t, "; %s, had not completed", who);
+        }
+        *out_text = gbx_text_format(s->t, "the run failed: %s%s", gbx_text_shown(s->t, end), who);
+        return NULL;
+    }
+    GBX_TRY(title(s, s->clue->task, &who));
+    *out_text = gbx_text_format(s->t, "%s, ended the run: %s", who, gbx_text_shown(s->t, end));
+    return NULL;
+}
+
+static gbx_status say_guard(const saying *s, const char **out_text) {
+    char text[GBX_FINDING_TEXT_BYTES];
+    gbx_manifest_finding_text(gbx_reader_run(s->r->dump->reader), &s->d->guards[s->clue->index],
+                              text);
+    *out_text = gbx_text_format(s->t, "%s", gbx_text_shown(s->t, text));
+    return NULL;
+}
+
+/* --- the audit --- */
+
+/* "; the first element that differs is [5], expected 6.0, found 100.5" */
+static const char *element_text(const saying *s, const gbx_audit_finding *f,
+                                const gbx_tensor *tensor) {
+    if (!f->has_element)
+        return "";
+    return gbx_text_format(s->t, "; the first element that differs is %s, expected %s, found %s",
+                           gbx_text_index(s->t, tensor, f->element),
+                           gbx_text_value(s->t, f->dtype, f->expected),
+                           gbx_text_value(s->t, f->dtype, f->found));
+}
+
+/* "; the likeliest writer is task 1 (plus)" */
+static gbx_status suspect_text(const saying *s, const gbx_audit_finding *f, const char **out_text) {
+    gbx_party p;
+    *out_text = "";
+    if (!f->has_suspects || f->suspect_count == 0)
+        return NULL;
+    GBX_TRY(gbx_party_find_task(s->r, f->suspects[0].task, &p));
+    *out_text = gbx_text_format(s->t, "; the likeliest of %s that ran meanwhile is %s",
+                                gbx_text_counted(s->t, f->suspect_count, "task"),
+                                gbx_text_party_task(s->t, &p));
+    return NULL;
+}
+
+static gbx_status result_name(const saying *s, const gbx_audit_finding *f, gbx_tensor *tensor,
+                              const char **out_text) {
+    gbx_result result;
+    GBX_TRY(gbx_reader_result(s->r->dump->reader, f->result, &result));
+    gbx_record_view(result.record, tensor);
+    *out_text = result.name ? gbx_text_format(s->t, "result %s", gbx_text_shown(s->t, result.name))
+                            : gbx_text_format(s->t, "result %" PRIu32, result.arg_index);
+    return NULL;
+}
+
+static gbx_status say_change(const saying *s, const gbx_audit_finding *f, const char **out_text) {
+    gbx_party writer, reader;
+    gbx_tensor tensor;
+    const char *suspect, *seen;
+    GBX_TRY(gbx_party_find(s->r, f->first.task, f->first.entry, &writer));
+    GBX_TRY(suspect_text(s, f, &suspect));
+    if (f->is_result) {
+        GBX_TRY(result_name(s, f, &tensor, &seen));
+        seen = gbx_text_format(s->t, "%s at the end of the run", seen);
+    } else {
+        GBX_TRY(gbx_party_find(s->r, f->second.task, f->second.entry, &reader));
+        tensor = reader.tensor;
+        seen = gbx_text_party(s->t, &reader);
+    }
+    *out_text = gbx_text_format(
+        s->t, "%s does not hold what %s %s there: a task wrote it without declaring it%s%s", seen,
+        gbx_text_party(s->t, &writer), f->is_seen ? "saw" : "left", element_text(s, f, &tensor),
+        suspect);
+    return NULL;
+}
+
+/* "; an edge from task 0 to task 2 is missing" */
+static const char *edge_text(const saying *s, const gbx_audit_finding *f) {
+    uint64_t from, to;
+    if (!f->has_no_path)
+        return "";
+    gbx_audit_missing_edge(f, &from, &to);
+    return gbx_text_format(s->t, "; an edge from task %" PRIu64 " to task %" PRIu64 " is missing",
+                           from, to);
+}
+
+static gbx_status say_order(const saying *s, const gbx_audit_finding *f, const char **out_text) {
+    gbx_party first, second;
+    const char *who;
+    GBX_TRY(title(s, f->second.task, &who));
+    GBX_TRY(gbx_party_find(s->r, f->first.task, f->first.entry, &first));
+    GBX_TRY(gbx_party_find(s->r, f->second.task, f->second.entry, &second));
+    const char *own = gbx_text_party_argument(s->t, &second);
+    const char *other = gbx_text_party(s->t, &first);
+    const char *how = f->kind == GBX_AUDIT_OVERLAPPING_WRITES
+                          ? "writes %s, and so does %s, and nothing orders the two"
+                      : f->is_read_first ? "reads %s, which %s overwrites without waiting for it"
+                                         : "reads %s without waiting for %s, which writes it";
+    char text[1024];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(text, sizeof text, how, own, other);
+#pragma GCC diagnostic pop
+    *out_text = gbx_text_format(s->t, "%s, %s%s%s", who, text, edge_text(s, f),
+                                element_text(s, f, &second.tensor));
+    return NULL;
+}
+
+static gbx_status say_audit(const saying *s, const char **out_text) {
+    const gbx_audit_finding *f = &s->d->audit.findings[s->clue->index];
+    return f->kind == GBX_AUDIT_UNDECLARED_WRITE || f->kind == GBX_AUDIT_CHANGED_RESULT
+               ? say_change(s, f, out_text)
+               : say_order(s, f, out_text);
+}
+
+/* --- kernels --- */
+
+static gbx_status say_fault(const saying *s, const gbx_replay_result *result,
+                            const char **out_text) {
+    const char *who;
+    GBX_TRY(title(s, result->task, &who));
+    *out_text = gbx_text_format(s->t, "%s, %s when it is called again: %s", who,
+                                result->did_complete     ? "completed in the run, but fails"
+                                : result->fault->is_hang ? "did not return in the run, and does not"
+                                                         : "crashed in the run, and crashes",
+                                gbx_text_shown(s->t, result->fault->text));
+    return NULL;
+}
+
+static gbx_status say_reference(const saying *s, const char **out_text) {
+    const gbx_check_line *line = &s->d->check.lines[s->clue->index];
+    const char *who;
+    GBX_TRY(title(s, line->task, &who));
+    *out_text = gbx_text_format(s->t, "%s, is wrong for its own inputs%s%s", who,
+                                line->output_count > 0 ? ": " : "",
+                                line->output_count > 0 ? gbx_text_introduced(s->t, line) : "");
+    return NULL;
+}
+
+static gbx_status say_line(const saying *s, const char **out_text) {
+    const gbx_check_line *line = &s->d->check.lines[s->clue->index];
+    const char *who, *culprit = "";
+    GBX_TRY(title(s, line->task, &who));
+    if (line->culprit != UINT64_MAX) {
+        GBX_TRY(title(s, line->culprit, &culprit));
+        culprit = gbx_text_format(s->t, ": %s, wrote there", culprit);
+    } else if (line->reason) {
+        culprit = gbx_text_format(s->t, ": %s", gbx_text_shown(s->t, line->reason));
+    }
+    *out_text = gbx_text_format(
+        s->t, "%s, %s%s", who,
+        line->verdict == GBX_CHECK_NOT_CHECKED
+            ? "leaves other values when it is called again than the dump has"
+        : line->kernels.verdict == GBX_REPLAY_FAULT
+            ? "is wrong in the dump, and fails when it is called again"
+            : "is wrong in the dump, but leaves the right values when it is called again",
+        culprit);
+    return NULL;
+}
+
+/* --- values --- */
+
+static gbx_status say_nan(const saying *s, const char **out_text) {
+    const gbx_nan_output *nan = &s->d->nan.nan;
+    const char *who;
+    gbx_party p;
+    GBX_TRY(title(s, nan->task, &who));
+    GBX_TRY(gbx_party_find(s->r, nan->task, nan->entry, &p));
+    *out_text = gbx_text_format(
+        s->t,
+        "%s, is the first that leaves a NaN although none of its inputs has one: %s in %s%s%s", who,
+        gbx_text_counted(s->t, nan->nan_count, "NaN"), gbx_text_party_argument(s->t, &p),
+        nan->has_element ? ", the first at " : "",
+        nan->has_element ? gbx_text_index(s->t, &p.tensor, nan->element) : "");
+    return NULL;
+}
+
+/* The scalar of the run with these bits, and another name than an argument's; NULL for none. */
+static gbx_status find_run_scalar(const saying *s, const char *name, uint64_t bits,
+                                  const char **out_name) {
+    gbx_reader *reader = s->r->dump->reader;
+    const gbx_run_info *run = gbx_reader_run(reader);
+    *out_name = NULL;
+    for (uint64_t i = 0; i < gbx_reader_list_count(reader, GBX_LIST_RUN_ARGS) && !*out_name; ++i) {
+        const gbx_record *record;
+        GBX_TRY(gbx_reader_list_at(reader, GBX_LIST_RUN_ARGS, i, &record));
+        const gbx_record_run_arg *argument = (const void *)record;
+        uint32_t index = argument->head.arg_index;
+        if (!argument->is_tensor && argument->bits == bits && index < run->argument_count &&
+            run->arguments[index].name && strcmp(run->arguments[index].name, name) != 0)
+            *out_name = run->arguments[index].name;
+    }
+    return NULL;
+}
+
+static gbx_status say_scalar(const saying *s, const gbx_odd_argument *odd, const gbx_entry *entry,
+                             const char *name, const char **out_text) {
+    uint32_t dtype = gbx_entry_element_dtype(entry);
+    const char *found = gbx_text_value(s->t, dtype, odd->found), *other;
+    const char *expected = gbx_text_value(s->t, dtype, odd->expected);
+    switch (odd->kind) {
+    case GBX_ODD_NAMED_SCALAR:
+        GBX_TRY(find_run_scalar(s, entry->arg_name, odd->found, &other));
+        *out_text = gbx_text_format(
+            s->t, "gets scalar %s = %s, but the run's argument of this name is %s%s%s", name, found,
+            expected, other ? "; it is that of the run's argument " : "",
+            other ? gbx_text_shown(s->t, other) : "");
+        return NULL;
+    case GBX_ODD_NEAR_SCALAR:
+        *out_text = gbx_text_format(s->t,
+                                    "gets scalar %s = %s, which is no length of any "
+                                    "tensor; %s would be",
+                                    name, found, gbx_text_number(s->t, odd->expected));
+        return NULL;
+    case GBX_ODD_LOOSE_SCALAR:
+        *out_text = gbx_text_format(s->t,
+                                    "gets scalar %s = %s, which varies from task to task and is "
+                                    "neither a length of any tensor nor where one begins",
+                                    name, found);
+        return NULL;
+    default:
+        *out_text = gbx_text_format(
+            s->t, "gets scalar %s = %s, where the pattern of the kernel's %s is %s", name, found,
+            gbx_text_counted(s->t, odd->siblings, "other task"), expected);
+        return NULL;
+    }
+}
+
+static const char *say_pattern(const saying *s, const gbx_odd_argument *odd, const char *name) {
+    int64_t bytes = (int64_t)(odd->found - odd->expected);
+    const char *siblings = gbx_text_counted(s->t, odd->siblings, "other task");
+    if (odd->is_size)
+        return gbx_text_format(s->t,
+                               "gets argument %s with %s, where the pattern of the kernel's %s is "
+                               "%s",
+                               name, gbx_text_counted(s->t, odd->found, "element"), siblings,
+                               gbx_text_count(s->t, odd->expected));
+    return gbx_text_format(
+        s->t, "gets argument %s that begins %s %s where the pattern of the kernel's %s is", name,
+        gbx_text_counted(s->t, (uint64_t)(bytes < 0 ? -bytes : bytes), "byte"),
+        bytes > 0 ? "behind" : "before", siblings);
+}
+
+/* "argument 1 out of task 7 (softmax)" */
+static gbx_status other_text(const saying *s, const gbx_odd_argument *odd, const char **out_text) {
+    gbx_party p;
+    GBX_TRY(gbx_party_find(s->r, odd->other, odd->other_entry, &p));
+    *out_text = gbx_text_party(s->t, &p);
+    return NULL;
+}
+
+/* The same of an entry. */
+static gbx_status entry_text(const saying *s, uint64_t number, const char **out_text) {
+    gbx_party p;
+    gbx_entry entry;
+    GBX_TRY(gbx_entries_at(s->r->dump->entries, number, &entry));
+    GBX_TRY(gbx_party_find(s->r, entry.head->task, number, &p));
+    *out_text = gbx_text_party(s->t, &p);
+    return NULL;
+}
+
+static gbx_status say_flow(const saying *s, const gbx_odd_argument *odd, const char *name,
+                           const char **out_text) {
+    const char *other, *unread, *reader;
+    GBX_TRY(other_text(s, odd, &other));
+    switch (odd->kind) {
+    case GBX_ODD_SWAPPED:
+        *out_text = gbx_text_format(
+            s->t, "gets %s as argument %s, and the other way round: the two are swapped", other,
+            name);
+        return NULL;
+    case GBX_ODD_LOST_WRITE:
+        *out_text =
+            gbx_text_format(s->t,
+                            "writes argument %s over %s, which no task has read: one of the "
+                            "two writes to the wrong place",
+                            name, other);
+        return NULL;
+    case GBX_ODD_ALIAS:
+        *out_text = gbx_text_format(s->t, "writes argument %s over its own input, %s", name, other);
+        return NULL;
+    default:
+        GBX_TRY(entry_text(s, odd->unread, &unread));
+        GBX_TRY(entry_text(s, odd->reader, &reader));
+        *out_text =
+            gbx_text_format(s->t,
+                            "reads %s as argument %s, and so does %s, but no task reads %s: "
+                            "one of the two reads the wrong place",
+                            other, name, reader, unread);
+        return NULL;
+    }
+}
+
+static gbx_status say_odd(const saying *s, const char **out_text) {
+    const gbx_odd_argument *odd = &s->d->odd.items[s->clue->index];
+    const char *who, *what;
+    gbx_entry entry;
+    GBX_TRY(title(s, odd->task, &who));
+    GBX_TRY(gbx_entries_at(s->r->dump->entries, odd->entry, &entry));
+    const char *name = gbx_text_format(
+        s->t, "%s",
+        gbx_text_shown(s->t, gbx_text_arg(s->t, entry.head->arg_index, entry.arg_name)));
+    if (entry.scalar)
+        GBX_TRY(say_scalar(s, odd, &entry, name, &what));
+    else if (odd->kind == GBX_ODD_VIEW)
+        what = say_pattern(s, odd, name);
+    else
+        GBX_TRY(say_flow(s, odd, name, &what));
+    *out_text = gbx_text_format(s->t, "%s, %s", who, what);
+    return NULL;
+}
+
+static gbx_status say_golden(const saying *s, const char **out_text) {
+    const gbx_diagnosis *d = s->d;
+    const char *who;
+    gbx_party p;
+    if (s->clue->task == GBX_DIAGNOSIS_NOBODY) {
+        *out_text = gbx_text_format(s->t, "result %s is wrong, and who wrote it last is not known",
+                                    gbx_text_shown(s->t, d->golden));
+        return NULL;
+    }
+    const gbx_blame_writer *writer = &d->blame.writers[0];
+    const char *unused =
+        d->unused_func == GBX_NO_KERNEL
+            ? ""
+            : gbx_text_format(
+                  s->t, "; kernel %s, which takes the same sort of arguments, has no task",
+                  gbx_text_shown(s->t, gbx_text_func(s->t, s->r->dump->reader, d->unused_func)));
+    GBX_TRY(title(s, writer->task, &who));
+    GBX_TRY(gbx_party_find(s->r, writer->task, writer->entry, &p));
+    *out_text = gbx_text_format(
+        s->t,
+        "%s, was the last to write result %s, which is wrong, as %s%s; no task is known to be "
+        "wrong for its own inputs, so its arguments, or those of a task before it, may be%s",
+        who, gbx_text_shown(s->t, d->golden), gbx_text_party_argument(s->t, &p),
+        p.tensor.ndims > 0 ? gbx_text_index(s->t, &p.tensor, writer->element) : "", unused);
+    return NULL;
+}
+
+/* --- all of them --- */
+
+static gbx_status say(const saying *s, const char **out_text) {
+    const gbx_replay_result *result;
+    switch (s->clue->source) {
+    case GBX_CLUE_DUMP:
+        return say_dump(s, out_text);
+    case GBX_CLUE_END:
+        return say_end(s, out_text);
+    case GBX_CLUE_GUARD:
+        return say_guard(s, out_text);
+    case GBX_CLUE_AUDIT:
+        return say_audit(s, out_text);
+    case GBX_CLUE_REPLAY:
+    case GBX_CLUE_UNENDED_OF:
+        result = s->clue->source == GBX_CLUE_REPLAY ? &s->d->check.results[s->clue->index]
+                                                    : &s->d->unended[s->clue->index];
+        *out_text =
+            gbx_text_finding(s->t, s->r->dump->reader, result, &result->findings[s->clue->item]);
+        return NULL;
+    case GBX_CLUE_FAULT:
+        return say_fault(s, &s->d->check.results[s->clue->index], out_text);
+    case GBX_CLUE_UNENDED:
+        return say_fault(s, &s->d->unended[s->clue->index], out_text);
+    case GBX_CLUE_REFERENCE:
+        return say_reference(s, out_text);
+    case GBX_CLUE_LINE:
+        return say_line(s, out_text);
+    case GBX_CLUE_SANITIZER: {
+        const gbx_diagnosis_line *line = &s->d->lines[s->clue->index];
+        *out_text =
+            gbx_text_sanitize_finding(s->t, &line->task, &line->report.findings[s->clue->item]);
+        return NULL;
+    }
+    case GBX_CLUE_NAN:
+        return say_nan(s, out_text);
+    case GBX_CLUE_ODD:
+        return say_odd(s, out_text);
+    default:
+        return say_golden(s, out_text);
+    }
+}
+
+gbx_status gbx_diagnosis_title(const gbx_reporting *r, uint64_t task, const char **out_text) {
+    const saying s = {.r = r, .t = &r->sink->texts};
+    return title(&s, task, out_text);
+}
+
+gbx_status gbx_diagnosis_say_clue(const gbx_reporting *r, const gbx_diagnosis *diagnosis,
+                                  const gbx_clue *clue, const char **out_text) {
+    const saying s = {r, &r->sink->texts, diagnosis, clue};
+    return say(&s, out_text);
+}
+
+gbx_status gbx_diagnosis_say(const gbx_reporting *r, const gbx_diagnosis *diagnosis,
+                             const gbx_diagnosis_finding *finding, const char **out_text) {
+    gbx_texts *t = &r->sink->texts;
+    GBX_TRY(gbx_diagnosis_say_clue(r, diagnosis, &finding->clues[0], out_text));
+    if (!finding->variable)
+        return NULL;
+    const char *place =
+        finding->variable_file
+            ? gbx_text_format(t, " (%s:%" PRIu32 ")", gbx_text_shown(t, finding->variable_file),
+                              finding->variable_line)
+            : "";
+    *out_text =
+        gbx_text_format(t, "%s; its variable %s%s keeps its value from one task to the next",
+                        *out_text, gbx_text_shown(t, finding->variable), place);
+    return NULL;
+}
