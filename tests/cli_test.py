@@ -13,6 +13,7 @@ Run task graphs of kernels on a simulated accelerator, and see what every task r
 
 commands:
   run         run a scene and compare its outputs with what is expected
+  diagnose    name the guilty task, kernel and argument of a run
   view        show what a dump holds: a list, or one tensor's values
   check       say which task is the first that is wrong for its own inputs
   replay      call the kernels of one task again, alone

@@ -332,7 +332,7 @@ def main():
         overview = place.run("help").stdout
         summaries = dict(re.findall(r"^  (\w+)  +(\S.*)$", overview.split("\nexamples:\n")[0], re.MULTILINE))
         commands = [command for command in summaries if command != "help"]
-        check("commands", commands, ["run", "view", "check", "replay", "diff", "blame", "audit", "verify", "export", "recover", "platforms", "version"])
+        check("commands", commands, ["run", "diagnose", "view", "check", "replay", "diff", "blame", "audit", "verify", "export", "recover", "platforms", "version"])
         check_help(place, commands)
         pages = check_pages(place, summaries)
         check_environment(place, pages)

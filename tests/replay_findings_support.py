@@ -13,7 +13,7 @@ from command_support import ENVIRONMENT, check, check_in, glassbox
 from replay_support import entries_of, manifest, payload, record, root, shared
 
 NUMPY = {"float32": np.float32, "float16": np.float16, "int8": np.int8, "int32": np.int32, "int64": np.int64, "uint32": np.uint32}
-CTYPE = {"float32": "float", "float16": "uint16_t", "int8": "int8_t", "int32": "int32_t", "int64": "int64_t", "uint32": "uint32_t",
+CTYPE = {"float32": "float", "float16": "uint16_t", "bfloat16": "uint16_t", "int16": "int16_t", "int8": "int8_t", "int32": "int32_t", "int64": "int64_t", "uint32": "uint32_t",
          "int4": "uint8_t"}
 MEMBERS = {"kind", "task_seq", "task_id", "kernel", "arg_index", "arg_name", "element", "elements", "extent", "owner", "followed", "blocks", "sentence"}
 FINDINGS = {"stray_write", "undeclared_read", "unwritten_read", "not_deterministic", "write_race", "read_race", "endless_wait", "stale_flag"}

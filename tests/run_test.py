@@ -38,7 +38,7 @@ def test_results():
         "cases": [{"name": "default", "round": 1, "status": "ok", "error": None, "tasks": 1, "dump": None,
                    "dump_totals": None, "signature_warnings": 0, "signature_sentences": [],
                    "outputs": [{"name": "y", "ok": True, "max_abs": 0.0, "max_rel": 0.0, "mismatches": 0,
-                                "first_bad": None}], "finding_count": 0, "findings": [], "blame": None}]})
+                                "first_bad": None}], "finding_count": 0, "findings": [], "blame": None, "diagnose": None}]})
     out, err = run(directory / "scene.json", "-v", "--device", "thread")
     check("lines", out.splitlines()[1:], ["  y: ok, max abs 0, max rel 0"])
     check("words", [w for w in out.splitlines()[0].split() if w in ("default", "task", "tasks/s", "ok")],
@@ -241,7 +241,7 @@ def test_failures():
            [("first", 1, "failed"), ("second", 1, "ok"), ("second", 2, "ok")])
     check_in("crash", "add", cases[0]["error"])
     out, err = run(directory, code=3)
-    check("crash line", out.split()[-1], "failed")
+    check("crash line", out.splitlines()[0].split()[-1], "failed")
     check_in("crash sentence", "glassbox run: case first: ", err)
     hang = make("hang", files={"kernels/add.c": FILL % "for (volatile int i = 1; i;) {}"})
     check("hang", run_json(hang, "--timeout", "0.3", code=3)["cases"][0]["status"], "failed")

@@ -1,0 +1,488 @@
+#!/usr/bin/python3
+"""What glassbox replay --sanitize names: kind, file, line, argument and element of planted bugs, and nothing in good kernels.
+
+usage: replay_sanitize_test.py GLASSBOX EXAMPLES
+
+The line of a bug is that with the word BUG in the kernel's source, that of the other half of a race the one with OTHER. With
+GLASSBOX_STRESS all tasks of the examples are asked, else one of each kernel.
+"""
+import json
+import os
+import pathlib
+import shutil
+import sys
+
+from command_support import ENVIRONMENT, STRESS, check, check_in, glassbox
+from replay_findings_support import N, Scene
+from replay_support import EXAMPLES, manifest, record, root, run_parts
+
+ALL = "access,address,memory,thread"
+COMPILERS = [None] + (["clang"] if shutil.which("clang") else [])
+TWICE = "for (int i = 0; i < n; ++i) y[i] = 2 * x[i];"
+MEMBERS = {"kind", "sanitizer", "task_seq", "kernel", "what", "arg_index", "arg_name", "element", "elements", "distance", "is_write",
+           "bytes", "address", "blocks", "at", "other", "count", "sentence"}
+
+
+def sanitize(dump, task, kinds=ALL, *options, code, environment=ENVIRONMENT):
+    done = glassbox("replay", dump, "--task", task, f"--sanitize={kinds}", "--json", *options, environment=environment)
+    what = f"replay {dump} {task} --sanitize={kinds} {options}"
+    check(f"{what}: exit code and stderr ({done.stdout[:3000]})", (done.returncode, done.stderr), (code, ""))
+    document = json.loads(done.stdout) if done.stdout else {"findings": [], "notes": [], "asked": {}}
+    for one in document["findings"] + document["notes"]:
+        check(f"{what}: members", set(one), MEMBERS)
+        check(f"{what}: sentence {one['sentence']!r}", ("\n" in one["sentence"], f"task {task}, " in one["sentence"]), (False, True))
+    return document
+
+
+def line_of(source, mark):
+    return next((i for i, line in enumerate(pathlib.Path(source).read_text().split("\n"), 1) if mark in line), None)
+
+
+class Planted:
+    """Kernels with one bug each, and what is to be found."""
+
+    def __init__(self, name):
+        self.scene, self.expected = Scene(name), {}
+
+    def plant(self, name, kind, args, body, *views, sanitizers="address", blocks=1, arg=None, element=None, more=None, **fields):
+        self.scene.once(name, args, body, *views, blocks=blocks, **fields)
+        self.expected[name] = (kind, sanitizers, arg, element, more or {})
+
+    def check(self, compiler=None):
+        """With a compiler as $CC, or the usual one."""
+        run = self.scene.run()
+        environment = {**ENVIRONMENT, **({"CC": compiler} if compiler else {})}
+        for name, (kind, sanitizers, arg, element, more) in self.expected.items():
+            source = self.scene.kernels[name]["source"]
+            document = sanitize(run.dump, run.numbers[name], sanitizers, code=1, environment=environment)
+            findings = document["findings"]
+            what = f"{name} {compiler or ''}: {[f['sentence'] for f in findings]}"
+            check(f"{what}: asked", [a["was_asked"] for a in document["asked"].values()], [True] * len(sanitizers.split(",")))
+            check(what, [f["kind"] for f in findings], [kind])
+            if not findings:
+                continue
+            found = findings[0]
+            check(f"{what}: line", found["at"] and (found["at"]["file"], found["at"]["line"]), (os.path.realpath(source), line_of(source, "BUG")))
+            check(f"{what}: argument and element", (found["arg_index"], found["element"]), (arg, element))
+            check(f"{what}: kernel", found["kernel"], name)
+            if line_of(source, "OTHER"):
+                check(f"{what}: other line", found["other"] and found["other"]["line"], line_of(source, "OTHER"))
+            for key, value in more.items():
+                check(f"{what}: {key}", found[key], value)
+        done = glassbox("replay", run.dump, "--task", run.numbers[name], f"--sanitize={sanitizers}", environment=environment)
+        check(f"{name}: text", done.stdout, f"finding: {found['sentence']}\n")
+
+
+# --- memory of no argument ---
+
+
+def outside():
+    p = Planted("outside")
+    s = p.scene
+    x = s.tensor("x")
+    args = "in x, out y"
+    p.plant("read_past", "out_of_bounds_read", args, "for (int i = 0; i < n; ++i)\n        y[i] = x[i] + x[i + 1]; /* BUG */", x, s.output("y0"),
+            arg=0, element=[N - 1], more={"bytes": 4, "distance": 1, "is_write": False})
+    p.plant("read_before", "out_of_bounds_read", args, TWICE + "\n    y[0] = x[-2]; /* BUG */", x, s.output("y1"),
+            arg=0, element=[0], more={"distance": -8, "bytes": 4})
+    p.plant("write_before", "out_of_bounds_write", args, TWICE + "\n    y[-1] = x[0]; /* BUG */", x, s.output("y2"),
+            arg=1, element=[0], more={"distance": -4, "bytes": 4, "is_write": True})
+    p.plant("write_past", "out_of_bounds_write", args, TWICE + "\n    y[n + 2] = x[0]; /* BUG */", x, s.output("y3"),
+            arg=1, element=[N - 1], more={"distance": 9, "bytes": 4})
+    wide = s.tensor("wide", (8, 16))
+    p.plant("gap", "out_of_bounds_read", args,
+            "for (int i = 0; i < 8; ++i)\n        for (int j = 0; j < 8; ++j)\n"
+            "            y[i * 8 + j] = x[i * X->strides[0] + j + (i == 2 && j == 7)]; /* BUG */", wide[:, :8], s.output("y4"),
+            arg=0, element=[2, 7], more={"distance": 0})
+    tiles = s.output("tiles", (4, N))
+    p.plant("next_tile", "out_of_bounds_write", args, "for (int i = 0; i <= n; ++i)\n        y[i] = x[i % n]; /* BUG */", x, tiles[1],
+            arg=1, element=[N - 1], more={"distance": 1})
+    p.plant("by_memcpy", "out_of_bounds_read", args, "memcpy(y, x, (size_t)n * 4); /* BUG */", x, s.output("y5", (N + 2,)),
+            arg=0, element=[N - 1], more={"bytes": 4 * N + 8, "distance": 1})
+    p.plant("far", "out_of_bounds_write", args, TWICE + "\n    y[1 << 24] = x[0]; /* BUG */", x, s.output("y6"), arg=1, element=[N - 1])
+    p.plant("negative", "out_of_bounds_read", args, "for (int i = 0; i < n; ++i)\n        y[i] = x[i * X->strides[0] - (i == n - 1)]; /* BUG */",
+            x[::-1], s.output("y7"), arg=0, element=[N - 1], more={"distance": -4})
+    half = s.tensor("half", (N,), "float16")
+    p.plant("half", "out_of_bounds_read", args, "for (int i = 0; i < n; ++i)\n        y[i] = x[i + 4]; /* BUG */", half, s.output("y8", dtype="float16"),
+            dtype="float16", arg=0, element=[N - 1], more={"distance": 1, "bytes": 2})
+    p.check()
+
+
+# --- exact accesses ---
+
+
+def plant_exact(s, p):
+    """What a guard of 8 bytes at a time cannot see."""
+    args = "in x, out y"
+    halves = {"dtype": "int16", "sanitizers": "access"}
+    p.plant("into_input", "writes_input", "in x, in counts, out y", TWICE + "\n    for (int i = 0; i < 3; ++i)\n        counts[5 + i] += 1; /* BUG */",
+            s.tensor("x0", dtype="int32"), s.tensor("c0", dtype="int32"), s.output("y0", dtype="int32"), dtype="int32", sanitizers="access", arg=1, element=[5],
+            more={"is_write": True, "bytes": 4, "count": 3, "distance": 0})
+    p.plant("underrun", "out_of_bounds_write", args, TWICE + "\n    y[-1] = x[0]; /* BUG */", s.tensor("x1"), s.output("y1", (N + 1,))[1:], sanitizers="access",
+            arg=1, element=[0], more={"distance": -4, "bytes": 4, "count": 1})
+    steps = "for (int i = 0; i < n; ++i)\n        y[i * Y->strides[0]%s] = x[i * X->strides[0]%s]; /* BUG */"
+    p.plant("reads_gap", "out_of_bounds_read", args, steps % ("", " + (i == 3)"), s.tensor("x2", (2 * N,), "int16")[::2], s.output("y2", dtype="int16"), **halves,
+            arg=0, element=[3], more={"distance": 0, "bytes": 2, "count": 1})
+    p.plant("writes_gap", "out_of_bounds_write", args, steps % (" + (i == 3)", ""), s.tensor("x3", dtype="int16"), s.output("y3", (2 * N,), "int16")[::2], **halves,
+            arg=1, element=[3], more={"distance": 0, "bytes": 2})
+    p.plant("copies_one_byte_more", "out_of_bounds_write", args, "memcpy(y, x, (size_t)n * 4 + 1); /* BUG */", s.tensor("x4", (N + 1,)), s.output("y4", (N + 2,))[:N],
+            sanitizers="access", arg=1, element=[N - 1], more={"distance": 1, "bytes": 1})
+    p.plant("sets_one_byte_before", "out_of_bounds_write", args, TWICE + "\n    memset((char *)y - 1, 0, 4); /* BUG */", s.tensor("x5"), s.output("y5", (N + 1,))[1:],
+            sanitizers="access", arg=1, element=[0], more={"distance": -1, "bytes": 1})
+    vector = "typedef float quad __attribute__((vector_size(16), aligned(4)));"
+    p.plant("reads_half_a_vector", "out_of_bounds_read", args, "for (int i = 0; i < n; i += 4)\n        *(quad *)(y + i) = *(quad *)(x + i); /* BUG */", s.tensor("x6", (N,))[:N - 2],
+            s.output("y6"), head=vector, sanitizers="access", arg=0, element=[N - 3], more={"distance": 1, "bytes": 8})
+    wide = vector.replace("16", "32").replace("quad", "octet")
+    p.plant("writes_part_of_a_vector", "out_of_bounds_write", args, TWICE + "\n    *(octet *)(y + n - 7) = *(octet *)x; /* BUG */", s.tensor("x7"), s.output("y7", (N + 2,))[:N],
+            head=wide, sanitizers="access", arg=1, element=[N - 1], more={"distance": 1, "bytes": 4})
+    p.plant("packed", "out_of_bounds_write", args, "for (int i = 0; i < 3; ++i)\n        for (int j = 0; j < 2 + (i == 1); ++j)\n"
+            "            y[i * 4 + j] = x[i * 2 + j]; /* BUG */", s.tensor("x8", (3, 3), "int4"), s.output("y8", (3, 8), "int4")[:, :3], dtype="int4", sanitizers="access",
+            arg=1, element=[1, 2], more={"bytes": 1, "distance": 0})
+    p.plant("brain", "out_of_bounds_read", args, "for (int i = 0; i < n; ++i)\n        y[i] = x[i + 1]; /* BUG */", s.tensor("x9", (N + 1,), "bfloat16")[:N],
+            s.output("y9", dtype="bfloat16"), dtype="bfloat16", sanitizers="access", arg=0, element=[N - 1], more={"distance": 1, "bytes": 2, "count": 1})
+    p.plant("adds_atomically", "writes_input", "in counts, out y", "y[0] = 0;\n    __atomic_fetch_add(counts + 2, 1, __ATOMIC_RELAXED); /* BUG */",
+            s.tensor("c10", dtype="int32"), s.output("y10", (1,), dtype="int32"), dtype="int32", sanitizers="access", arg=0, element=[2], more={"bytes": 4})
+    p.plant("copies_a_struct", "out_of_bounds_read", args, "*(three *)y = *(three *)(x + 62); /* BUG */", s.tensor("x11", (N + 1,))[:N], s.output("y11", (3,)),
+            head="typedef struct { float parts[3]; } three;", sanitizers="access", arg=0, element=[N - 1], more={"bytes": 4, "distance": 1})
+    p.plant("both_see_it", "out_of_bounds_read", args, "for (int i = 0; i < n; ++i)\n        y[i] = x[i] + x[i + 1]; /* BUG */", s.tensor("x12"), s.output("y12"),
+            sanitizers="access,address", arg=0, element=[N - 1], more={"sanitizer": "access", "count": 1})
+    p.plant("far_away", "out_of_bounds_write", args, TWICE + "\n    y[1 << 20] = x[0]; /* BUG */", s.tensor("x13"), s.output("y13"), sanitizers="access",
+            arg=1, element=[N - 1], more={"bytes": 4})
+
+
+def exact():
+    for compiler in COMPILERS:
+        p = Planted(f"exact{compiler or ''}")
+        plant_exact(p.scene, p)
+        p.check(compiler)
+
+
+def exact_and_clean():
+    """What only looks like an access outside: the same buffer as input and output, atomic operations, copies, local and global variables, helpers."""
+    s = Scene("clean")
+    args = "in x, out y"
+    whole = s.tensor("whole", (2 * N,), "int16", "inout")
+    s.once("in_place", args, TWICE, whole[:N], whole[:N], dtype="int16")
+    s.once("interleaved", args, "for (int i = 0; i < n; ++i) y[i * 2] = x[i * 2];", whole[::2], whole[1::2], dtype="int16")
+    s.once("copies", args, "float tile[70];\n    memset(tile, 0, sizeof tile);\n    memcpy(tile, x, (size_t)n * 4);\n    memmove(y, tile, (size_t)n * 4);\n"
+           "    memcpy(y, y, 0);", s.tensor("x0"), s.output("y0"))
+    s.once("counts", "in x, inout counts", "for (int i = 0; i < 9; ++i) __atomic_fetch_add(counts + i, 1, __ATOMIC_SEQ_CST);\n    int e = 3;\n"
+           "    __atomic_compare_exchange_n(counts + 1, &e, 4, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);\n    __atomic_store_n(counts + 2, __atomic_load_n(x, 0), 0);\n"
+           "    __sync_fetch_and_or(counts + 3, 8);\n    __sync_synchronize();", s.tensor("x1", dtype="int32"), s.tensor("c1", dtype="int32", role="inout"), dtype="int32")
+    s.once("last_half_byte", args, "for (int i = 0; i < 3; ++i) for (int j = 0; j < 2; ++j) y[i * 2 + j] = x[i * 2 + j];", s.tensor("x2", (3, 3), "int4"),
+           s.output("y2", (3, 3), "int4"), dtype="int4")
+    s.once("blocks", args, "for (int i = block; i < n; i += 8) y[i] = x[i];", s.tensor("x3"), s.output("y3"), blocks=8)
+    s.once("descriptors", args, "gbx_tensor copy = *X;\n    static float kept[64];\n    for (int i = 0; i < n; ++i) kept[i] = x[i] + (float)copy.ndims;\n"
+           "    for (int i = 0; i < n; ++i) y[i] = kept[i] + (float)gbx_local(args)->core_id * 0;", s.tensor("x4"), s.output("y4"))
+    run = s.run("--runtime", "tensormap_and_ringbuffer")
+    for compiler in COMPILERS:
+        for name, number in run.numbers.items():
+            document = sanitize(run.dump, number, "access", code=0, environment={**ENVIRONMENT, **({"CC": compiler} if compiler else {})})
+            check(f"{name} {compiler}: findings", [f["sentence"] for f in document["findings"] + document["notes"]], [])
+
+
+def exact_words():
+    """The sentence, the default, and a crash that two sanitizers see."""
+    s = Scene("words")
+    s.once("count", "in ids, in counts, out y", "for (int i = 0; i < n; ++i) y[i] = ids[i];\n    counts[1] += 1; /* BUG */", s.tensor("ids", dtype="int32"),
+           s.tensor("counts", dtype="int32"), s.output("y", dtype="int32"), dtype="int32")
+    s.once("past", "in x, out y", "for (int i = 0; i < n; ++i)\n        y[i] = x[i + 1]; /* BUG */", s.tensor("x1"), s.output("y1"))
+    run = s.run()
+    source = s.kernels["count"]["source"]
+    sentence = f"task 0, kernel count, writes argument 1 counts[1], an input, at {os.path.realpath(source)}:{line_of(source, 'BUG')}"
+    done = glassbox("replay", run.dump, "--task", 0, "--sanitize")
+    check("an input: text", (done.returncode, done.stdout), (1, f"finding: {sentence}\n"))
+    document = json.loads(glassbox("replay", run.dump, "--task", 1, "--sanitize", "--json").stdout)
+    check("default", (sorted(document["asked"]), [f["sanitizer"] for f in document["findings"]]), (["access", "address"], ["access"]))
+    order = [json.dumps({k: v for k, v in f.items() if k != "address"}) for _ in range(3)
+             for f in sanitize(run.dump, 1, ALL, code=1)["findings"]]
+    check("order", len(set(order)), len(order) // 3)
+    crash = root / "crash.c"
+    crash.write_text("#include <glassbox/kernel.h>\nvoid kernel_entry(const uint64_t *args) {\n    float *y = gbx_tensor_f32(gbx_arg_tensor(args, 1));\n"
+                     "    y[0] = *(volatile float *)(args[GBX_ARG_LOCAL_CONTEXT] * 0); /* BUG */\n}\n")
+    for kinds in ("access", "access,address"):
+        found = sanitize(run.dump, 1, kinds, "--kernel", crash, code=1)["findings"]
+        check(f"{kinds}: crash", {(f["at"]["line"], f["kind"] in ("crash", "undefined_behaviour")) for f in found}, {(4, True)})
+
+
+# --- unwritten memory ---
+
+
+def uninitialised():
+    p = Planted("uninitialised")
+    s = p.scene
+    x = s.tensor("x")
+    args = "in x, out y"
+    p.plant("adds", "uninitialised_value", args, "for (int i = 0; i < n; ++i)\n        y[i] += x[i]; /* BUG */", x, s.output("y0"),
+            sanitizers="memory", arg=1, element=[0], more={"elements": N})
+    p.plant("local", "uninitialised_value", args, "float sum;\n    for (int i = 0; i < n; ++i)\n        sum += x[i]; /* OTHER */\n" + TWICE +
+            "\n    y[5] = sum; /* BUG */", x, s.output("y1"), sanitizers="memory", arg=1, element=[5],
+            more={"elements": 1, "what": "local variable 'sum'"})
+    p.plant("branch", "uninitialised_value", args, TWICE + "\n    float tile[4];\n    for (int i = 0; i < n; ++i)\n"
+            "        if (tile[i % 4] > x[0]) /* BUG */\n            y[i] = 0;", x, s.output("y2"), sanitizers="memory")
+    p.plant("static", "uninitialised_value", args, "for (int i = 0; i < n; ++i) y[i] = helper(x);", x, s.output("y3"), sanitizers="memory",
+            arg=1, element=[0], head="static float helper(const float *x) {\n    float v[2];\n    v[0] = x[0];\n    return v[1];\n}",
+            more={"elements": N})
+    path = pathlib.Path(s.kernels["static"]["source"])
+    path.write_text(path.read_text().replace("y[i] = helper(x);", "y[i] = helper(x); /* BUG */"))
+    p.check()
+
+
+def unwritten():
+    """Never written is not the same as computed from nothing."""
+    s = Scene("unwritten")
+    x = s.tensor("x")
+    s.once("half", "in x, out y", "for (int i = 0; i < n; i += 2) y[i] = x[i];", x, s.output("y0"))
+    s.once("packed", "in x, out y", "for (int i = 0; i < 3; ++i) { y[i * 2] = (uint8_t)(y[i * 2] & 0xf0) | 1; y[i * 2] = (uint8_t)(y[i * 2] & 0x0f) | 0x20;"
+           " y[i * 2 + 1] = (uint8_t)((y[i * 2 + 1] & 0xf0) | 3); }", s.tensor("p", (3, 3), "int4"), s.output("q", (3, 3), "int4"), dtype="int4")
+    run = s.run()
+    document = sanitize(run.dump, 0, "memory", code=0)
+    check("unwritten: findings", document["findings"], [])
+    check("unwritten: notes", [(n["kind"], n["arg_index"], n["element"], n["elements"], n["at"]) for n in document["notes"]],
+          [("unwritten", 1, [1], N // 2, None)])
+    document = sanitize(run.dump, 1, "memory,address", code=0)
+    check("packed rows", (document["findings"], document["notes"]), ([], []))
+
+
+# --- undefined behaviour, the stack, crashes ---
+
+
+def undefined():
+    p = Planted("undefined")
+    s = p.scene
+    x = s.tensor("x", dtype="int32")
+    args = "in x, out y"
+    for i, (name, code, what) in enumerate([
+            ("overflow", "y[0] = x[0] + (0x7fffffff - (x[0] == 99));", "signed integer overflow"),
+            ("shift", "y[0] = x[0] << (n - 24);", "shift exponent 40 is too large"),
+            ("misaligned", "y[0] = *(const int *)((const char *)(x + 2) + 1);", "load of misaligned address")]):
+        p.plant(name, "undefined_behaviour", args, f"for (int i = 0; i < n; ++i) y[i] = 0;\n    {code} /* BUG */", x, s.output(f"y{i}", dtype="int32"),
+                dtype="int32", arg=0 if name == "misaligned" else None, element=[2] if name == "misaligned" else None)
+    p.plant("stack", "local_variable", args, "volatile int tile[8], at = 9;\n    for (int i = 0; i < n; ++i) y[i] = x[i];\n"
+            "    int *hidden = (int *)tile;\n    hidden[at] = 3; /* BUG */\n    y[0] = tile[0] * 0 + x[0];", x, s.output("y7", dtype="int32"),
+            dtype="int32", more={"is_write": True})
+    p.check()
+
+
+def crashes():
+    """Tasks that end the run are asked alone, with what the dump has of their inputs."""
+    for name, kind, body, file_is_known in (
+            ("division", "undefined_behaviour", "for (int i = 0; i < n; ++i) y[i] = x[i];\n    y[1] = x[0] / (n - 64); /* BUG */", True),
+            ("null", "crash", "for (int i = 0; i < n; ++i) y[i] = x[i];\n    y[1] = *(volatile int *)(intptr_t)(n - 48); /* BUG */", True)):
+        s = Scene(name)
+        s.once(name, "in x, out y", body, s.tensor("x", dtype="int32"), s.output("y", dtype="int32"), dtype="int32")
+        dump = record(s.write(), name, "--dump-tensor", "--dump-args", code=3)
+        document = sanitize(dump, 0, "address", code=1)
+        kinds = [f["kind"] for f in document["findings"]]
+        check(f"{name}: {kinds}", kind in kinds and kinds[-1] in (kind, "undefined_behaviour", "crash"), True)
+        for found in document["findings"]:
+            check(f"{name}: line {found['sentence']}", found["at"]["line"], line_of(s.kernels[name]["source"], "BUG"))
+
+
+def ends():
+    """Kernels that exit or never return."""
+    s = Scene("ends")
+    s.once("good", "in x, out y", TWICE, s.tensor("x"), s.output("y"))
+    run = s.run()
+    for name, body, code in (("exits", "_exit(7);", 1), ("leaves", "exit(7);", 1), ("hangs", "for (volatile int k = 1; k;) y[0] = 1;", 2)):
+        path = root / f"{name}.c"
+        path.write_text("#include <glassbox/kernel.h>\n#include <stdlib.h>\n#include <unistd.h>\nvoid kernel_entry(const uint64_t *args) {\n"
+                        f"    float *y = gbx_tensor_f32(gbx_arg_tensor(args, 1));\n    y[0] = 1;\n    {body}\n}}\n")
+        document = sanitize(run.dump, 0, "address", "--kernel", path, "--timeout", "2", code=code)
+        if code == 1:
+            check(f"{name}: {document['findings']}", [f["kind"] for f in document["findings"]], ["crash"])
+        else:
+            check_in(name, "did not end within 2 s", document["asked"]["address"]["why_not"])
+
+
+# --- races ---
+
+
+def races():
+    p = Planted("races")
+    s = p.scene
+    x = s.tensor("x")
+    args = "in x, out y"
+    p.plant("race", "data_race", args, "for (int i = block; i < n; i += 2)\n        if (i != 8) y[i] = x[i];\n    for (int k = 0; k < 1000; ++k)\n"
+            "        y[8] = x[block]; /* BUG */", x, s.output("y0"), sanitizers="thread", blocks=2, arg=1, element=[8],
+            more={"blocks": [{"block_idx": 0, "subtask": "aiv0"}, {"block_idx": 1, "subtask": "aiv0"}]})
+    p.check()
+
+
+def waits():
+    """Blocks that wait for each other are called together, and flags order what they do."""
+    s = Scene("waits")
+    x, flag = s.tensor("x"), s.tensor("flag", (1,), "uint32", "inout", fill="constant", value=0)
+    s.kernel("waits", "in x, out y, inout uint32_t flag",
+             "int m = (int)gbx_tensor_numel(Y);\n    if (block == 1) gbx_flag_wait(flag, 1);\n    for (int i = block * m / 2; i < (block + 1) * m / 2; ++i) y[i] = block ? y[0] : x[i];\n"
+             "    if (block == 0) gbx_flag_set(flag, 1);")
+    s.task("waits", x, s.output("y"), flag, blocks=2)
+    run = s.run()
+    document = sanitize(run.dump, 0, code=0)
+    check("waits", (document["findings"], document["notes"]), ([], []))
+
+
+# --- several kernels, included files, other sources ---
+
+
+def mixes():
+    s = Scene("mixes")
+    x = s.tensor("x")
+    helper = "static float get(const float *p, int i) {\n    return p[i]; /* BUG */\n}"
+    fine = "static float get(const float *p, int i) {\n    return p[i];\n}"
+    body = "for (int i = %s; i < %s; ++i) y[i] = get(x, i%s);"
+    s.kernel("left", "in x, out y", body % ("0", "n / 2", ""), core="aic", head=fine)
+    s.kernel("right", "in x, out y", body % ("n / 2", "n", " + 1"), head=helper)
+    s.task({"aic": "left", "aiv0": "right"}, x, s.output("y"), name="mix")
+    run = s.run()
+    found = sanitize(run.dump, 0, "address", code=1)["findings"]
+    check("mix", [(f["kind"], f["kernel"], f["arg_index"], f["at"]["file"], f["at"]["line"], f["at"]["function"]) for f in found],
+          [("out_of_bounds_read", "right", 0, os.path.realpath(s.kernels["right"]["source"]), line_of(s.kernels["right"]["source"], "BUG"), "get")])
+    check_in("mix", "kernel right (aiv0)", found[0]["sentence"])
+
+
+def scene_with_include():
+    """A scene as users have it: kernels below its directory, a header beside them; two kernels in a chain."""
+    folder = root / "own"
+    (folder / "kernels").mkdir(parents=True)
+    (folder / "kernels" / "shape.h").write_text("static inline float shape_get(const float *x, int i) {\n    return x[i + 1]; /* BUG */\n}\n")
+    (folder / "kernels" / "scale.c").write_text(
+        '#include <glassbox/kernel.h>\n#include "shape.h"\nvoid kernel_entry(const uint64_t *args) {\n'
+        "    const float *x = gbx_tensor_f32(gbx_arg_tensor(args, 0));\n    float *y = gbx_tensor_f32(gbx_arg_tensor(args, 1));\n"
+        "    for (int i = 0; i < 64; ++i)\n        y[i] = shape_get(x, i);\n}\n")
+    (folder / "graph.c").write_text(
+        "#include <glassbox/orchestration.h>\nint orchestrate(gbx_orchestration *o, const gbx_run_args *run) {\n"
+        "    gbx_args args = gbx_args_begin();\n    gbx_args_add_input(&args, &run->tensors[0]);\n"
+        "    gbx_args_add_output(&args, &run->tensors[1]);\n    gbx_submit_task(o, gbx_aiv(0), &args);\n    return 0;\n}\n")
+    (folder / "scene.json").write_text(json.dumps({
+        "name": "own", "cases": {"default": {}},
+        "args": [{"name": "x", "dtype": "float32", "shape": [64], "role": "in", "fill": "random"},
+                 {"name": "y", "dtype": "float32", "shape": [64], "role": "out"}],
+        "kernels": [{"func_id": 0, "name": "scale", "source": "kernels/scale.c", "core": "aiv", "signature": ["in", "out"], "arg_names": ["x", "y"],
+                     "compile_flags": "-Ofast"}],
+        "orchestrations": {"tensormap_and_ringbuffer": {"source": "graph.c"}}}))
+    return folder
+
+
+def sources():
+    scene = scene_with_include()
+    dump = record(scene, "own-dump")
+    found = sanitize(dump, 0, "address", code=1)["findings"]
+    expected = [("out_of_bounds_read", "kernels/shape.h", 2, 0, [63])]
+    places = [(f["kind"], f["at"]["file"], f["at"]["line"], f["arg_index"], f["element"]) for f in found]
+    check("a header beside the kernel", places, expected)
+    check("its sentence", [f["sentence"] for f in found],
+          ["task 0, kernel scale, reads 4 bytes right behind argument 0 x (element [64] of [64]) at kernels/shape.h:2"])
+    done = glassbox("replay", dump, "--task", 0, "--sanitize", "-v")
+    check_in("raw text", "AddressSanitizer: use-after-poison", done.stdout)
+    done = glassbox("replay", dump, "--task", 0, "--sanitize")
+    check("no raw text without -v", "AddressSanitizer:" in done.stdout, False)
+
+    fixed = root / "fixed.c"
+    fixed.write_text((scene / "kernels" / "scale.c").read_text().replace("shape_get(x, i)", "x[i]"))
+    check("--kernel", sanitize(dump, 0, ALL, "--kernel", fixed, code=0)["findings"], [])
+
+    # The source is gone: the copy in the dump is code of whoever made it.
+    moved = root / "moved"
+    shutil.move(scene, moved)
+    why = sanitize(dump, 0, "address", code=2)["asked"]["address"]["why_not"]
+    check_in("untrusted", "its original source no longer exists", why)
+    check_in("untrusted", "--trust", why)
+    found = sanitize(dump, 0, "address", "--trust", code=1)["findings"]
+    check("from the copy", [(f["kind"], f["at"]["file"], f["at"]["line"], f["arg_index"], f["element"]) for f in found], expected)
+    shutil.move(moved, scene)
+    source = scene / "kernels" / "scale.c"
+    source.write_text(source.read_text() + "\n")
+    check_in("changed", "has changed since the run", sanitize(dump, 0, "address", code=2)["asked"]["address"]["why_not"])
+
+    # A dump whose run did not keep the source.
+    document = json.loads((dump / "run.json").read_text())
+    document["kernels"][0]["source"] = None
+    (dump / "run.json").write_text(json.dumps(document))
+    check_in("no source", "has no source of kernel scale", sanitize(dump, 0, "address", code=2)["asked"]["address"]["why_not"])
+
+
+def machines():
+    """What a machine lacks is said, and the rest is asked."""
+    s = Scene("machines")
+    s.once("past", "in x, out y", "for (int i = 0; i < n; ++i)\n        y[i] = x[i + 1]; /* BUG */", s.tensor("x"), s.output("y"))
+    s.kernel("inline", "in x, out y", TWICE + ' __asm__ volatile("" : : : "memory");')
+    s.task("inline", s.tensor("x2"), s.output("y2"))
+    run = s.run()
+    tools = root / "tools"
+    tools.mkdir()
+    for name in ("cc", "gcc", "as", "ld", "sh"):
+        (tools / name).symlink_to(shutil.which(name))
+    environment = {**ENVIRONMENT, "PATH": str(tools)}
+    environment.pop("CC", None)
+    document = sanitize(run.dump, 0, "address,memory", code=1, environment=environment)
+    check("without clang", [f["kind"] for f in document["findings"]], ["out_of_bounds_read"])
+    check_in("without clang", "clang is not on PATH; install it", document["asked"]["memory"]["why_not"])
+    compiler = tools / "broken"
+    compiler.write_text('#!/bin/sh\ncase "$*" in *-fsanitize*-rdynamic*) echo "ld: cannot find -lasan" >&2; exit 1;; esac\nexec cc "$@"\n')
+    compiler.chmod(0o755)
+    document = sanitize(run.dump, 0, "address", code=2, environment={**environment, "CC": str(compiler)})
+    check_in("without the runtime", "cannot find -lasan", document["asked"]["address"]["why_not"])
+    document = sanitize(run.dump, 1, "address,memory", code=0)
+    check_in("inline assembly", "inline assembly", document["asked"]["memory"]["why_not"])
+    for options, words in ((("--sanitize=leak",), 'unknown value "leak"'), (("--sanitize", "--gdb"), "--sanitize cannot be combined with --gdb"),
+                           (("-v",), "--verbose needs --sanitize")):
+        done = glassbox("replay", run.dump, "--task", 0, *options)
+        check(f"{options}: exit code", done.returncode, 2)
+        check_in(f"{options}", words, done.stderr)
+
+
+# --- good kernels ---
+
+
+def tasks_of(dump):
+    """All tasks, or one of each kernel."""
+    tasks = {}
+    for entry in manifest(dump)["tensors"]:
+        tasks.setdefault(entry["task_seq"], "+".join(entry["kernel"]))
+    if STRESS:
+        return sorted(tasks)
+    first = {}
+    for task in sorted(tasks, reverse=True):
+        first[tasks[task]] = task
+    return sorted(first.values())
+
+
+def examples():
+    scenes = sorted(path.parent for path in EXAMPLES.glob("*/scene.json") if path.parent.name != "broken_softmax")
+    for scene in scenes:
+        dump = record(scene, f"example-{scene.name}")
+        for task in tasks_of(dump):
+            for compiler in COMPILERS[1:]:
+                document = sanitize(dump, task, "access", code=0, environment={**ENVIRONMENT, "CC": compiler})
+                check(f"{scene.name} {task}: findings with {compiler}", [f["sentence"] for f in document["findings"]], [])
+            document = sanitize(dump, task, code=0)
+            check(f"{scene.name} {task}: findings", [f["sentence"] for f in document["findings"]], [])
+            check(f"{scene.name} {task}: asked", {k: a["why_not"] for k, a in document["asked"].items()}, dict.fromkeys(ALL.split(",")))
+
+
+def odd_views():
+    """Views that a guard of whole tensors would take for bugs."""
+    s = Scene("odd")
+    wide = s.tensor("wide", (6, 7))
+    copy = "for (int i = 0; i < {0}; ++i) for (int j = 0; j < {1}; ++j) y[i * Y->strides[0] + j * Y->strides[1]] = x[i * X->strides[0] + j * X->strides[1]];"
+    s.once("columns", "in x, out y", copy.format(6, 3), wide[:, 1:4], s.output("y0", (6, 7))[:, 2:5])
+    s.once("transposed", "in x, out y", copy.format(7, 6), wide.T, s.output("y1", (7, 6)))
+    s.once("steps", "in x, out y", copy.format(3, 4), wide[::2, ::2], s.output("y2", (3, 4)))
+    s.once("backward", "in x, out y", "for (int i = 0; i < n; ++i) y[i] = x[i * X->strides[0]];", wide[2, ::-1], s.output("y3", (7,)))
+    s.once("scalar", "in x, out y", "y[0] = x[0];", s.tensor("zero", ()), s.output("y4", ()))
+    s.once("empty", "in x, out y", "(void)x; (void)y;", s.tensor("none", (0, 3)), s.output("y5", (0, 3)))
+    s.once("halves", "in x, out y", "for (int i = 0; i < n; ++i) y[i] = x[i];", s.tensor("h", (9,), "float16")[1:8], s.output("y6", (9,), "float16")[2:9],
+           dtype="float16")
+    s.once("bytes", "in x, out y", "for (int i = 0; i < n; ++i) y[i] = x[i];", s.tensor("b", (13,), "int8")[3:10], s.output("y7", (13,), "int8")[5:12],
+           dtype="int8")
+    s.once("repeated", "in x, out y", copy.format(4, 7), wide[1].broadcast(4), s.output("y8", (4, 7)))
+    run = s.run("--runtime", "tensormap_and_ringbuffer")
+    for name, number in run.numbers.items():
+        document = sanitize(run.dump, number, code=0)
+        check(f"{name}: findings", [f["sentence"] for f in document["findings"] + document["notes"]], [])
+
+
+if __name__ == "__main__":
+    sys.exit(run_parts(outside, exact, exact_and_clean, exact_words, uninitialised, unwritten, undefined, crashes, ends, races, waits, mixes, sources,
+                       machines, odd_views, examples))

@@ -1,0 +1,12 @@
+#include "bytes.h"
+
+void kernel_entry(const uint64_t *args) {
+    for (int64_t i = 0; i < extent(args, 2, 0); ++i)
+        for (int64_t j = 0; j < extent(args, 2, 1); ++j) {
+            double sum = 0.0;
+            for (int64_t k = 0; k < extent(args, 0, 1); ++k)
+                sum += (double)gbx_f16_to_f32(*u16(args, 0, i, k)) *
+                       gbx_f16_to_f32(*u16(args, 1, k, j));
+            *u16(args, 2, i, j) = gbx_f32_to_bf16((float)sum);
+        }
+}

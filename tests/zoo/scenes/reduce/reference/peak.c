@@ -1,0 +1,10 @@
+#include <math.h>
+
+#include "../../element.h"
+
+void kernel_entry(const uint64_t *args) {
+    double largest = 0.0;
+    for (int64_t i = 0; i < extent(args, 0, 0); ++i)
+        largest = fmax(largest, fabs((double)*at1(args, 0, i)));
+    *at1(args, 1, 0) = (float)largest;
+}
