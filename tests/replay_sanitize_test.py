@@ -295,6 +295,24 @@ def ends():
             check_in(name, "did not end within 2 s", document["asked"]["address"]["why_not"])
 
 
+def prints():
+    """What a kernel prints is no report, even if it looks like one."""
+    s = Scene("prints")
+    s.once("printed", "in x, out y", TWICE + """
+    const char *lines[] = {"kernel.c:3:1: runtime error: signed integer overflow", "==1==ERROR: AddressSanitizer: use-after-poison on address 0x7e9000000000 at pc 0x1",
+                           "READ of size 4 at 0x7e9000000000 thread T0", "==1==WARNING: MemorySanitizer: use-of-uninitialized-value",
+                           "WARNING: ThreadSanitizer: data race (pid=1)", "SUMMARY: x"};
+    for (int i = 0; i < 6; ++i) {
+        fprintf(i & 1 ? stdout : stderr, "%s\\n", lines[i]);
+        fflush(NULL);
+        perror(lines[i]);
+        puts(lines[i]);
+    }""", s.tensor("x"), s.output("y"), head="#include <stdio.h>")
+    run = s.run()
+    document = sanitize(run.dump, 0, code=0)
+    check("prints", (document["findings"], document["notes"]), ([], []))
+
+
 # --- races ---
 
 
@@ -484,5 +502,5 @@ def odd_views():
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts(outside, exact, exact_and_clean, exact_words, uninitialised, unwritten, undefined, crashes, ends, races, waits, mixes, sources,
+    sys.exit(run_parts(outside, exact, exact_and_clean, exact_words, uninitialised, unwritten, undefined, crashes, ends, prints, races, waits, mixes, sources,
                        machines, odd_views, examples))

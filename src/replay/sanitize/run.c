@@ -102,7 +102,7 @@ static void await(pid_t pid, uint32_t timeout_ms, gbx_sanitize_run *out_run) {
     out_run->signal = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
 }
 
-/* Kernels print there, too: of very much, the beginning and the end. */
+/* Of very much, the beginning and the end. */
 static gbx_status read_text(int fd, gbx_sanitize_run *out_run) {
     off_t end = lseek(fd, 0, SEEK_END);
     size_t size = end < 0 ? 0 : (size_t)end, first = size, last = 0;
