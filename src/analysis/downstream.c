@@ -5,7 +5,8 @@
 
 #include <glassbox/tensor.h>
 
-#include "analysis/audit/internal.h"
+#include "analysis/byte_runs.h"
+#include "analysis/memory_map.h"
 #include "base/memory.h"
 #include "tensor/view.h"
 

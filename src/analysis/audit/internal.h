@@ -6,46 +6,8 @@
 #include <stdint.h>
 
 #include "analysis/audit/audit.h"
-
-/*
- * --- memory_map.c: disjoint ranges of addresses, each with the owner of its bytes and the offset
- * of the range in the owner's payload. Setting a range cuts those that it covers in part. ---
- */
-
-typedef struct gbx_memory_map gbx_memory_map;
-
-typedef struct gbx_memory_range {
-    uint64_t begin;
-    uint64_t end; /* one past the last byte */
-    uint64_t owner;
-    uint64_t offset; /* of the byte at `begin` */
-} gbx_memory_range;
-
-/* The offset of a range that loses n bytes at its beginning */
-typedef enum gbx_memory_offsets {
-    GBX_OFFSETS_MOVE, /* grows by n */
-    GBX_OFFSETS_STAY  /* stays */
-} gbx_memory_offsets;
-
-/* Takes about 40 bytes per range. */
-GBX_MUST_USE gbx_status gbx_memory_map_create(gbx_memory_offsets offsets, gbx_memory_map **out_map);
-void gbx_memory_map_destroy(gbx_memory_map *map); /* takes NULL */
-
-/*
- * begin < end; replaces what was known there. Fails with GBX_EXHAUSTED when memory is out or there
- * are too many ranges; the map can then only be destroyed.
- */
-GBX_MUST_USE gbx_status gbx_memory_map_set(gbx_memory_map *map, const gbx_memory_range *range);
-
-/* The first range that ends after `address`; false if there is none. */
-bool gbx_memory_map_find(const gbx_memory_map *map, uint64_t address, gbx_memory_range *out_range);
-
-uint64_t gbx_memory_map_count(const gbx_memory_map *map);
-
-/* Whether `count` more ranges, wherever they lie, leave room for contiguous tensors. */
-bool gbx_memory_map_has_room(const gbx_memory_map *map, uint64_t count);
-
-void gbx_memory_map_clear(gbx_memory_map *map);
+#include "analysis/byte_runs.h"
+#include "analysis/memory_map.h"
 
 /* --- shared state --- */
 
@@ -155,28 +117,6 @@ typedef struct gbx_audit_state {
 /* --- audit_accesses.c --- */
 
 GBX_MUST_USE gbx_status gbx_audit_gather(gbx_audit_state *state);
-
-/* --- audit_accesses.c: the runs of bytes that a view consists of --- */
-
-typedef struct gbx_byte_run {
-    uint64_t begin;
-    uint64_t end;
-    uint64_t offset; /* in the row-major payload */
-} gbx_byte_run;
-
-typedef struct gbx_byte_runs {
-    gbx_tensor view; /* only the outer dimensions */
-    uint64_t run_bits;
-    uint64_t left;
-    uint64_t next_offset; /* in the payload; meaningless for packed elements */
-    int64_t position;     /* of the next run, in bits from view.data */
-    uint32_t bits;        /* of an element */
-    int64_t index[GBX_MAX_DIMS];
-} gbx_byte_runs;
-
-/* The view is valid. */
-void gbx_byte_runs_begin(const gbx_tensor *view, gbx_byte_runs *out_runs);
-bool gbx_byte_runs_next(gbx_byte_runs *runs, gbx_byte_run *out_run);
 
 /* The access must be followed. */
 GBX_MUST_USE gbx_status gbx_access_runs(gbx_audit_state *state, const gbx_access *access,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/audit/internal.h"
+#include "analysis/memory_map.h"
 
 enum { BYTES = 4096, STEPS = 3000, NO_OWNER = 0 };
 

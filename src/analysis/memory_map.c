@@ -2,13 +2,14 @@
  * Ranges are sorted in chunks, and chunks in one array: a search is two binary searches, and an
  * insertion moves at most one chunk and, when it splits one, the array of slots.
  */
-#include "analysis/audit/internal.h"
-#include "base/memory.h"
+#include "analysis/memory_map.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 enum { CHUNK_RANGES = 256 };
 #define MAKING_A_MAP "mapping the dump's memory"
