@@ -79,7 +79,10 @@ GBX_MUST_USE gbx_status gbx_replay_add_order(gbx_batch *batch, gbx_replay_fillin
 
 /* Where the payloads of an argument are kept; GBX_KEPT_COUNT of them, one after the other. */
 uint64_t gbx_replay_kept_offset(const gbx_replay_task *task, uint32_t argument);
-uint64_t gbx_replay_kept_bytes(const gbx_replay_task *task); /* of all arguments */
+
+/* Where the payload that an argument begins with lies behind them, if the request has it. */
+uint64_t gbx_replay_start_offset(const gbx_replay_request *request, uint32_t argument);
+uint64_t gbx_replay_kept_bytes(const gbx_replay_request *request); /* of all arguments */
 
 /* --- child.c: a worker, the process that calls kernels --- */
 

@@ -43,8 +43,17 @@ uint64_t gbx_replay_kept_offset(const gbx_replay_task *task, uint32_t argument) 
     return offset;
 }
 
-uint64_t gbx_replay_kept_bytes(const gbx_replay_task *task) {
-    return gbx_replay_kept_offset(task, task->argument_count);
+uint64_t gbx_replay_start_offset(const gbx_replay_request *request, uint32_t argument) {
+    const gbx_replay_task *task = request->task;
+    uint64_t offset = gbx_replay_kept_offset(task, task->argument_count);
+    for (uint32_t i = 0; request->start && i < argument; ++i)
+        if (request->start[i])
+            offset += (gbx_tensor_payload_bytes(&task->arguments[i].tensor) + 63) / 64 * 64;
+    return offset;
+}
+
+uint64_t gbx_replay_kept_bytes(const gbx_replay_request *request) {
+    return gbx_replay_start_offset(request, request->task->argument_count);
 }
 
 /* --- orders --- */
@@ -82,6 +91,10 @@ static void fill_argument(const gbx_replay_pending *pending, const gbx_replay_la
     to->tensor = layout->tensors[i];
     if (from->before != GBX_REPLAY_NO_ENTRY)
         to->before = from->before_offset;
+    if (request->start && request->start[i]) {
+        to->before = gbx_replay_start_offset(request, i);
+        to->is_before_kept = 1;
+    }
     if (from->after != GBX_REPLAY_NO_ENTRY && request->task->did_complete && !request->got)
         to->after = from->after_offset;
     if (pending->keeps && from->role != GBX_ROLE_INPUT)

@@ -120,22 +120,27 @@ static gbx_status add(gbx_replay_engine *engine, gbx_replay_worker *w, gbx_repla
     return NULL;
 }
 
-/* Room for outputs to keep, and the payloads to compare with. */
+static gbx_status write_kept(const gbx_replay_worker *w, const void *payload, uint64_t bytes,
+                             uint64_t offset) {
+    size_t written;
+    int error = payload ? gbx_pwrite_all(w->child.kept_fd, payload, bytes, offset, &written) : 0;
+    return error ? gbx_fail(GBX_IO, "keeping payloads of a call: %s", strerror(error)) : NULL;
+}
+
+/* Room for outputs to keep, and the payloads to begin and to compare with. */
 static gbx_status prepare_kept(const gbx_replay_worker *w, const gbx_replay_pending *pending) {
     const gbx_replay_request *request = &pending->request;
     if (!pending->keeps)
         return NULL;
-    if (ftruncate(w->child.kept_fd, (off_t)gbx_replay_kept_bytes(request->task)) != 0)
-        return gbx_fail(GBX_IO, "keeping the outputs of a call: %s", strerror(errno));
-    for (uint32_t i = 0; request->got && i < request->task->argument_count; ++i) {
+    if (ftruncate(w->child.kept_fd, (off_t)gbx_replay_kept_bytes(request)) != 0)
+        return gbx_fail(GBX_IO, "keeping payloads of a call: %s", strerror(errno));
+    for (uint32_t i = 0; i < request->task->argument_count; ++i) {
         uint64_t bytes = gbx_tensor_payload_bytes(&request->task->arguments[i].tensor);
-        uint64_t offset = gbx_replay_kept_offset(request->task, i) + GBX_KEPT_OTHER_START * bytes;
-        size_t written;
-        int error = request->got[i]
-                        ? gbx_pwrite_all(w->child.kept_fd, request->got[i], bytes, offset, &written)
-                        : 0;
-        if (error)
-            return gbx_fail(GBX_IO, "keeping the outputs of a call: %s", strerror(error));
+        uint64_t kept = gbx_replay_kept_offset(request->task, i);
+        if (request->got)
+            GBX_TRY(write_kept(w, request->got[i], bytes, kept + GBX_KEPT_OTHER_START * bytes));
+        if (request->start)
+            GBX_TRY(write_kept(w, request->start[i], bytes, gbx_replay_start_offset(request, i)));
     }
     return NULL;
 }

@@ -53,7 +53,9 @@ typedef struct gbx_order_argument {
     uint32_t slot;
     uint32_t kind; /* gbx_call_slot_kind */
     uint32_t role;
-    uint32_t is_after_kept; /* `after` is an offset in the kept file */
+    uint32_t is_before_kept; /* `before` is an offset in the kept file; likewise `after` */
+    uint32_t is_after_kept;
+    uint32_t padding;
     gbx_tolerance tolerance;
 } gbx_order_argument;
 

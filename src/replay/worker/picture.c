@@ -23,6 +23,9 @@ static const unsigned char *payload_at(const unsigned char *bytes, uint64_t size
 
 const unsigned char *gbx_payload_before(const gbx_payloads *payloads,
                                         const gbx_order_argument *argument) {
+    if (argument->is_before_kept)
+        return payload_at(payloads->kept, payloads->kept_bytes, argument->before,
+                          &argument->tensor);
     return payload_at(payloads->dump, payloads->dump_bytes, argument->before, &argument->tensor);
 }
 

@@ -1,0 +1,317 @@
+#include "replay/dependence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "analysis/byte_runs.h"
+#include "base/memory.h"
+#include "replay/worker/pattern.h"
+#include "tensor/view.h"
+
+/* Patterns hold no NaN, and 0 times a pattern is 0: a last call has NaN in floats. */
+enum { CALLS = GBX_PATTERNS + 1, NAN_CALL = GBX_PATTERNS };
+#define PIECES_MAX (UINT64_C(1) << 16) /* of a view */
+
+static const char doing[] = "changing the inputs of a task";
+
+typedef struct asking {
+    gbx_replay_session *session;
+    const gbx_memory_map *map; /* NULL: all of the argument in `slot` */
+    uint64_t owners;
+    uint32_t slot;
+    gbx_replay_task task;
+    gbx_replay_job job;
+    unsigned char *start[CALLS][GBX_REPLAY_MAX_ARGUMENTS]; /* NULL: as in the dump */
+    unsigned char *left[CALLS][GBX_REPLAY_MAX_ARGUMENTS];
+    int calls;               /* so far */
+    bool has_floats;         /* bytes that were changed are those of floats */
+    gbx_dependence *answer;
+} asking;
+
+static uint64_t width_of(const gbx_tensor *tensor) {
+    return gbx_dtype_bits(tensor->dtype) / 8;
+}
+
+/* --- views --- */
+
+/* False if it has no elements, or cannot be followed. */
+static bool begin(const gbx_tensor *view, gbx_byte_runs *out_runs) {
+    gbx_byte_runs_begin(view, out_runs);
+    return out_runs->left > 0 && out_runs->left <= PIECES_MAX;
+}
+
+static bool can_follow(const gbx_tensor *view) {
+    int64_t first, end;
+    gbx_byte_runs runs;
+    if (gbx_dtype_is_packed(view->dtype) || !gbx_tensor_is_valid(view, &first, &end))
+        return false;
+    return begin(view, &runs) || gbx_tensor_numel(view) == 0;
+}
+
+static bool can_follow_all(const gbx_replay_task *task) {
+    for (uint32_t i = 0; i < task->argument_count; ++i)
+        if (task->arguments[i].is_tensor && !can_follow(&task->arguments[i].tensor))
+            return false;
+    return true;
+}
+
+static gbx_status add_range(gbx_address_ranges *to, uint64_t from, uint64_t end) {
+    if (to->count > 0 && to->items[to->count - 1].end == from) {
+        to->items[to->count - 1].end = end;
+        return NULL;
+    }
+    GBX_TRY(gbx_array_reserve(&to->items, &to->capacity, to->count + 1, doing));
+    to->items[to->count++] = (gbx_address_range){from, end};
+    return NULL;
+}
+
+/* --- inputs --- */
+
+static void change_run(const asking *a, const gbx_byte_run *run, const unsigned char *pattern,
+                       unsigned char *payload, bool *is_any) {
+    gbx_memory_range found;
+    for (uint64_t at = run->begin; at < run->end && gbx_memory_map_find(a->map, at, &found) &&
+                                   found.begin < run->end;
+         at = found.end) {
+        uint64_t first = found.begin > at ? found.begin : at;
+        uint64_t end = found.end < run->end ? found.end : run->end;
+        uint64_t offset = run->offset + (first - run->begin);
+        if (!(found.owner & a->owners))
+            continue;
+        memcpy(payload + offset, pattern + offset, end - first);
+        *is_any = true;
+    }
+}
+
+/* Puts a pattern into the bytes of a payload that are asked about; *out_is_any if there are any. */
+static void change(const asking *a, const gbx_tensor *tensor, const unsigned char *pattern,
+                   unsigned char *payload, bool *out_is_any) {
+    gbx_byte_runs runs;
+    gbx_byte_run run;
+    *out_is_any = !a->map;
+    if (!a->map)
+        memcpy(payload, pattern, gbx_tensor_payload_bytes(tensor));
+    else if (begin(tensor, &runs))
+        while (gbx_byte_runs_next(&runs, &run))
+            change_run(a, &run, pattern, payload, out_is_any);
+}
+
+static bool is_asked_about(const asking *a, const gbx_replay_argument *argument) {
+    return argument->is_tensor && argument->before != GBX_REPLAY_NO_ENTRY &&
+           (a->map || argument->slot == a->slot);
+}
+
+static void fill(int number, const gbx_tensor *tensor, uint32_t salt, unsigned char *bytes,
+                 uint64_t count) {
+    if (number == NAN_CALL && gbx_dtype_is_float(tensor->dtype)) {
+        memset(bytes, 0xff, count);
+        return;
+    }
+    int pattern = number == NAN_CALL ? GBX_PATTERN_OTHER : number;
+    gbx_pattern_fill(pattern, gbx_pattern_flavour_of(1u << width_of(tensor)), salt, bytes, count);
+}
+
+static gbx_status make_start(asking *a, int number, uint32_t i) {
+    const gbx_replay_argument *argument = &a->task.arguments[i];
+    uint64_t bytes = gbx_tensor_payload_bytes(&argument->tensor);
+    unsigned char **start = &a->start[number][i];
+    unsigned char *filled = malloc(bytes + 1);
+    bool is_any = false;
+    *start = malloc(bytes + 1);
+    gbx_status status = filled && *start
+                            ? gbx_reader_read_payload(a->session->reader, argument->before_offset,
+                                                      *start, bytes)
+                            : gbx_fail_memory("%s", doing);
+    if (!status) {
+        fill(number, &argument->tensor, i, filled, bytes);
+        change(a, &argument->tensor, filled, *start, &is_any);
+    }
+    a->has_floats |= is_any && gbx_dtype_is_float(argument->tensor.dtype);
+    if (!is_any) {
+        free(*start);
+        *start = NULL;
+    }
+    free(filled);
+    return status;
+}
+
+/* --- calls --- */
+
+/* What a call left in an output, or what the output held before. */
+static gbx_status keep(const asking *a, uint32_t i, gbx_replay_kept which,
+                       unsigned char **out_payload) {
+    *out_payload = malloc(gbx_tensor_payload_bytes(&a->task.arguments[i].tensor) + 1);
+    if (!*out_payload)
+        return gbx_fail_memory("%s", doing);
+    return gbx_replay_output(a->session->engine, i, which, *out_payload);
+}
+
+static bool is_output(const gbx_replay_argument *argument) {
+    return argument->is_tensor && argument->role != GBX_ROLE_INPUT;
+}
+
+static gbx_status call(asking *a, int number) {
+    gbx_replay_outcome outcome;
+    gbx_replay_request request = a->job.request;
+    for (uint32_t i = 0; i < a->task.argument_count; ++i)
+        if (is_asked_about(a, &a->task.arguments[i]))
+            GBX_TRY(make_start(a, number, i));
+    request.start = (const void *const *)a->start[number];
+    gbx_status status = gbx_replay_run(a->session->engine, &request, &outcome);
+    if (!status && outcome.fault)
+        a->answer->answer = GBX_DEPENDENCE_FAILS;
+    for (uint32_t i = 0; i < a->task.argument_count && !status && !outcome.fault; ++i)
+        if (is_output(&a->task.arguments[i]))
+            status = keep(a, i, GBX_KEPT_FIRST, &a->left[number][i]);
+    gbx_replay_outcome_free(&outcome);
+    ++a->calls;
+    return status;
+}
+
+/* False if it fails: then the answer says so. */
+static gbx_status call_all(asking *a, bool *out_did) {
+    *out_did = false;
+    for (int number = 0; number < CALLS; ++number) {
+        if (number == NAN_CALL && !a->has_floats)
+            break;
+        GBX_TRY(call(a, number));
+        if (a->answer->answer == GBX_DEPENDENCE_FAILS)
+            return NULL;
+    }
+    *out_did = true;
+    return NULL;
+}
+
+/* --- comparing --- */
+
+static bool is_kept(const asking *a, uint32_t i, uint64_t offset, uint64_t width) {
+    const unsigned char *first = a->start[0][i], *other = a->start[1][i];
+    bool is_same = first && other && memcmp(first + offset, other + offset, width) != 0;
+    for (int k = 0; k < a->calls && is_same; ++k)
+        is_same = memcmp(a->start[k][i] + offset, a->left[k][i] + offset, width) == 0;
+    return is_same;
+}
+
+static bool depends(const asking *a, uint32_t i, uint64_t offset, uint64_t width) {
+    bool is_same = true;
+    for (int k = 1; k < a->calls && is_same; ++k)
+        is_same = memcmp(a->left[0][i] + offset, a->left[k][i] + offset, width) == 0;
+    return !is_same;
+}
+
+static gbx_status compare(const asking *a, uint32_t i) {
+    const gbx_tensor *tensor = &a->task.arguments[i].tensor;
+    gbx_dependence *answer = a->answer;
+    uint64_t width = width_of(tensor);
+    gbx_byte_runs runs;
+    gbx_byte_run run;
+    if (!begin(tensor, &runs))
+        return NULL;
+    while (gbx_byte_runs_next(&runs, &run))
+        for (uint64_t at = run.begin; at < run.end; at += width) {
+            uint64_t offset = run.offset + (at - run.begin);
+            if (is_kept(a, i, offset, width))
+                GBX_TRY(add_range(&answer->kept, at, at + width));
+            else if (depends(a, i, offset, width))
+                GBX_TRY(add_range(&answer->depends, at, at + width));
+        }
+    return NULL;
+}
+
+/* --- questions --- */
+
+static gbx_status find_dependent(asking *a) {
+    bool did;
+    GBX_TRY(call_all(a, &did));
+    for (uint32_t i = 0; i < a->task.argument_count && did; ++i)
+        if (is_output(&a->task.arguments[i]))
+            GBX_TRY(compare(a, i));
+    if (did)
+        a->answer->answer =
+            a->answer->depends.count > 0 ? GBX_DEPENDENCE_SOME : GBX_DEPENDENCE_NONE;
+    return NULL;
+}
+
+/* Every call puts patterns into outputs. */
+static gbx_status find_kept_of_output(asking *a, uint32_t i) {
+    gbx_replay_outcome outcome;
+    gbx_status status = gbx_replay_run(a->session->engine, &a->job.request, &outcome);
+    bool fails = !status && outcome.fault;
+    gbx_replay_outcome_free(&outcome);
+    if (fails)
+        a->answer->answer = GBX_DEPENDENCE_FAILS;
+    if (status || fails)
+        return status;
+    GBX_TRY(keep(a, i, GBX_KEPT_FIRST, &a->left[0][i]));
+    GBX_TRY(keep(a, i, GBX_KEPT_OTHER, &a->left[1][i]));
+    GBX_TRY(keep(a, i, GBX_KEPT_START, &a->start[0][i]));
+    GBX_TRY(keep(a, i, GBX_KEPT_OTHER_START, &a->start[1][i]));
+    a->calls = 2;
+    return compare(a, i);
+}
+
+static gbx_status find_kept_of_inout(asking *a, uint32_t i) {
+    bool did;
+    GBX_TRY(call_all(a, &did));
+    return did ? compare(a, i) : NULL;
+}
+
+static gbx_status find_kept(asking *a) {
+    for (uint32_t i = 0; i < a->task.argument_count; ++i) {
+        const gbx_replay_argument *argument = &a->task.arguments[i];
+        if (!is_output(argument) || argument->slot != a->slot)
+            continue;
+        GBX_TRY(argument->role == GBX_ROLE_OUTPUT ? find_kept_of_output(a, i)
+                                                  : find_kept_of_inout(a, i));
+        if (a->answer->answer != GBX_DEPENDENCE_FAILS)
+            a->answer->answer =
+                a->answer->kept.count > 0 ? GBX_DEPENDENCE_SOME : GBX_DEPENDENCE_NONE;
+    }
+    return NULL;
+}
+
+static bool is_of_task(gbx_status status) {
+    return gbx_replay_is_of_task(status) || gbx_status_code(status) == GBX_NOT_FOUND ||
+           gbx_status_code(status) == GBX_UNSUPPORTED;
+}
+
+/* Reads the task, and asks; a task that cannot be called is no failure. */
+static gbx_status ask(asking *a, uint64_t number, gbx_status (*question)(asking *a)) {
+    *a->answer = (gbx_dependence){0};
+    gbx_status status = gbx_replay_task_read(a->session->config.entries, number, &a->task);
+    if (!status)
+        status = gbx_replay_session_job(a->session, &a->task, &a->job);
+    if (!status && a->task.did_complete && a->task.has_addresses && can_follow_all(&a->task))
+        status = question(a);
+    for (int k = 0; k < CALLS; ++k)
+        for (uint32_t i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i) {
+            free(a->start[k][i]);
+            free(a->left[k][i]);
+        }
+    gbx_replay_task_free(&a->task);
+    if (!status || !is_of_task(status))
+        return status;
+    a->answer->answer = GBX_DEPENDENCE_UNKNOWN;
+    gbx_status_free(status);
+    return NULL;
+}
+
+gbx_status gbx_dependence_ask(gbx_replay_session *session, uint64_t task, const gbx_memory_map *map,
+                              uint64_t owners, gbx_dependence *out_dependence) {
+    asking a = {.session = session, .map = map, .owners = owners, .answer = out_dependence};
+    return ask(&a, task, find_dependent);
+}
+
+gbx_status gbx_dependence_find_kept(gbx_replay_session *session, uint64_t task, uint32_t slot,
+                                    gbx_dependence *out_dependence) {
+    asking a = {.session = session, .slot = slot, .answer = out_dependence};
+    return ask(&a, task, find_kept);
+}
+
+void gbx_dependence_free(gbx_dependence *dependence) {
+    free(dependence->depends.items);
+    free(dependence->kept.items);
+    *dependence = (gbx_dependence){0};
+}
