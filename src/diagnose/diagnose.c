@@ -45,6 +45,7 @@ static const gbx_name kind_names[] = {
     [GBX_DIAGNOSIS_ODD_VIEW] = {.name = "odd_view"},
     [GBX_DIAGNOSIS_LOST_WRITE] = {.name = "lost_write"},
     [GBX_DIAGNOSIS_NAN] = {.name = "nan"},
+    [GBX_DIAGNOSIS_UNWRITTEN] = {.name = "unwritten"},
     [GBX_DIAGNOSIS_WRONG_OUTPUT] = {.name = "wrong_output"},
     [GBX_DIAGNOSIS_FAILED_RUN] = {.name = "failed_run"}};
 const gbx_name_set gbx_diagnosis_kinds = {kind_names, GBX_DIAGNOSIS_KIND_COUNT};
@@ -345,6 +346,7 @@ static gbx_status ask_golden(gbx_inquiry *q) {
 static gbx_status ask_values(gbx_inquiry *q) {
     gbx_diagnosis *d = q->d;
     GBX_TRY(ask_golden(q));
+    GBX_TRY(gbx_inquiry_follow(q));
     /* A task that is right may leave a NaN: its reference leaves it, too. */
     bool are_all_right = d->check.verdicts[GBX_CHECK_RIGHT] == d->tasks;
     if (!are_all_right)

@@ -64,6 +64,7 @@ typedef enum gbx_diagnosis_kind {
     GBX_DIAGNOSIS_ODD_VIEW,
     GBX_DIAGNOSIS_LOST_WRITE,
     GBX_DIAGNOSIS_NAN,
+    GBX_DIAGNOSIS_UNWRITTEN,    /* elements of an output that change no result of the run */
     GBX_DIAGNOSIS_WRONG_OUTPUT, /* of the run; nothing else is known */
     GBX_DIAGNOSIS_KIND_COUNT
 } gbx_diagnosis_kind;

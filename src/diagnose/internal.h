@@ -40,6 +40,12 @@ GBX_MUST_USE gbx_status gbx_clues_of_kernels(gbx_inquiry *q);
 GBX_MUST_USE gbx_status gbx_clues_of_unended(gbx_inquiry *q);
 GBX_MUST_USE gbx_status gbx_clues_of_values(gbx_inquiry *q);
 
+/* --- follow.c --- */
+
+/* Drops clues about unwritten elements that change no result of the run; the golden has been read.
+ */
+GBX_MUST_USE gbx_status gbx_inquiry_follow(gbx_inquiry *q);
+
 /* --- describe.c: what a clue is about --- */
 
 /* The replay that it comes from, or NULL. */

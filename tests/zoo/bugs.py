@@ -319,4 +319,20 @@ SCOPES = [
         "in(&finish, slice(&g->tensors[Y], start, length))"), [4], "finish", "y", expected=REFUSED),
 ]
 
-BUGS = ATTENTION + STENCIL + REDUCE + PIPELINE + GATHER + SCOPES
+# --- padded: tile t is tasks 8 t to 8 t + 7: bias, load, scale, crop, put, prefix, pack, sum ---
+
+BIASES, LOADS, CROPS, PUTS, PACKS = (range(first, 40, 8) for first in (0, 1, 3, 4, 6))
+PADDED = [
+    bug("load-one-row-short", "output not fully written", "padded", ("kernels/load.c", "i < x->shape[0];", "i < x->shape[0] - 1;"),
+        LOADS, "load", "a"),
+    bug("load-rows-of-earlier-tile", "output not fully written", "padded", ("kernels/load.c", "i < x->shape[0];",
+        "i < x->shape[0] && (i < 4 || x->start_offset < 384);"), LOADS[2:], "load", "a", runtime=AICPU, platform="a5sim"),
+    bug("pack-counts-one-too-many", "tail off by one", "padded", ("kernels/pack.c", "*count = found;", "*count = found + 1;"),
+        PACKS, "pack", "packed", runtime=HOST),
+    bug("put-without-last-column", "tail off by one", "padded", ("kernels/put.c", "j < y->shape[1]; ++j", "j + 1 < y->shape[1]; ++j"),
+        PUTS, "put", "all", platform="a5sim"),
+    bug("crop-adds-unused-bias", "uninitialised temporary", "padded", ("kernels/crop.c", "uses_bias ? b[j] : 0.0f", "b[j] * (float)uses_bias"),
+        CROPS, "crop", "b", others=BIASES, platform="a5sim", runtime=HOST),
+]
+
+BUGS = ATTENTION + STENCIL + REDUCE + PIPELINE + GATHER + SCOPES + PADDED

@@ -1,0 +1,627 @@
+/*
+ * Does it matter that a task left elements of an output unwritten? A view says only that a task may
+ * read them: a kernel that is given a padded tile need not look at the padding. So values are
+ * followed through the graph, with kernels called again on changed inputs: from the elements that
+ * nobody wrote, over outputs that depend on them, to the results of the run.
+ *
+ * Many tasks are followed at a time: those of one kernel and argument first as one set, which is
+ * divided only if anything reaches a result. Whatever cannot be followed counts as reaching one.
+ *
+ * What an earlier task wrote there, in the same buffer, is no garbage: tasks may share it, each with
+ * rows of its own. But it may be stale: if a result is wrong, those whose unwritten elements reach
+ * its first wrong element, garbage or not, are suspects where nothing else is found.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "base/memory.h"
+#include "diagnose/internal.h"
+#include "diagnose/taint.h"
+
+enum {
+    SETS = 32,   /* that are followed in one pass over the graph */
+    PARTS = 4,   /* that a set is divided into */
+    PASSES = 16, /* sets that are not followed then count as reaching a result */
+    NO_SET = SETS
+};
+#define CALLS_OF_TASK 8 /* on average; likewise */
+#define CALLS_MIN 4096
+#define GAPS_KEPT (UINT64_C(1) << 22) /* ranges of all tasks */
+#define HOST UINT64_MAX               /* wrote it before the run */
+
+static const char doing[] = "following unwritten elements";
+
+/* In the map: what nobody wrote, and what was computed from it. */
+#define DIRECT(set) (UINT64_C(1) << (set))
+#define COMPUTED(set) (UINT64_C(1) << (SETS + (set)))
+#define LOW UINT64_C(0xffffffff)
+
+/* An output of which a task leaves elements as they were; in order of tasks. */
+typedef struct part {
+    uint64_t task;
+    const uint32_t *func_ids;
+    uint32_t slot;
+    uint32_t set;    /* in this pass; NO_SET */
+    uint64_t result; /* of the check, with this finding: a source; or a note */
+    uint32_t item;
+    bool is_source;
+    bool is_harmless; /* changes no result */
+    bool is_far;      /* does not reach the first wrong element, not even as stale values */
+    bool has_gaps; /* were asked for, and are kept */
+    gbx_dependence gaps;
+} part;
+
+/* Sources from `first` on in f->sources. */
+typedef struct set {
+    size_t first;
+    size_t count;
+} set;
+
+typedef struct follow {
+    gbx_inquiry *q;
+    gbx_entries *entries;
+    gbx_replay_session session;
+    part *parts;
+    size_t part_count;
+    uint64_t part_capacity;
+    part **sources; /* by kernel and slot */
+    size_t source_count;
+    set *queue;
+    size_t queue_count;
+    uint64_t queue_capacity;
+    gbx_memory_map *taint;
+    gbx_memory_map *written; /* owner: the buffer whose view was written, or HOST; 0: nobody */
+    uint64_t asked;          /* sets in this pass, as in DIRECT */
+    uint64_t reached;        /* a result; likewise */
+    uint64_t calls_left;
+    uint64_t gaps_kept;
+    bool has_passed; /* the golden is satisfied */
+    bool is_second;  /* asks for suspects among harmless sources */
+} follow;
+
+/* --- parts --- */
+
+static gbx_status add_part(follow *f, const gbx_check_line *line, uint64_t result, uint32_t item) {
+    const gbx_replay_finding *finding = &f->q->d->check.results[result].findings[item];
+    bool is_source = finding->is.kind == GBX_UNWRITTEN_READ;
+    if (!is_source && finding->is.kind != GBX_UNWRITTEN)
+        return NULL;
+    GBX_TRY(gbx_array_reserve(&f->parts, &f->part_capacity, f->part_count + 1, doing));
+    f->parts[f->part_count++] = (part){.task = line->task,
+                                       .func_ids = line->func_ids,
+                                       .slot = finding->slot,
+                                       .set = NO_SET,
+                                       .result = result,
+                                       .item = item,
+                                       .is_source = is_source};
+    f->source_count += is_source;
+    return NULL;
+}
+
+static gbx_status gather_parts(follow *f) {
+    const gbx_check_report *check = &f->q->d->check;
+    for (uint64_t i = 0; i < check->count; ++i) {
+        int64_t result = check->lines[i].kernels.result;
+        for (uint32_t k = 0; result >= 0 && k < check->results[result].finding_count; ++k)
+            GBX_TRY(add_part(f, &check->lines[i], (uint64_t)result, k));
+    }
+    return NULL;
+}
+
+static int compare_kernels(const part *a, const part *b) {
+    int order = memcmp(a->func_ids, b->func_ids, GBX_SUBTASK_COUNT * sizeof *a->func_ids);
+    return order != 0 ? order : (a->slot > b->slot) - (a->slot < b->slot);
+}
+
+static int compare_sources(const void *a, const void *b) {
+    const part *x = *(part *const *)a, *y = *(part *const *)b;
+    int order = compare_kernels(x, y);
+    return order != 0 ? order : (x > y) - (x < y);
+}
+
+static gbx_status add_set(follow *f, size_t first, size_t count) {
+    GBX_TRY(gbx_array_reserve(&f->queue, &f->queue_capacity, f->queue_count + 1, doing));
+    f->queue[f->queue_count++] = (set){first, count};
+    return NULL;
+}
+
+/* One set for each kernel and slot. */
+static gbx_status make_sets(follow *f) {
+    f->source_count = 0;
+    f->queue_count = 0;
+    for (size_t i = 0; i < f->part_count; ++i)
+        if (f->parts[i].is_source && (!f->is_second || f->parts[i].is_harmless))
+            f->sources[f->source_count++] = &f->parts[i];
+    qsort(f->sources, f->source_count, sizeof *f->sources, compare_sources);
+    for (size_t first = 0, end; first < f->source_count; first = end) {
+        for (end = first + 1; end < f->source_count &&
+                              compare_kernels(f->sources[first], f->sources[end]) == 0;
+             ++end)
+            ;
+        GBX_TRY(add_set(f, first, end - first));
+    }
+    return NULL;
+}
+
+/* --- questions about tasks --- */
+
+static gbx_status ask(follow *f, uint64_t task, uint64_t owners, gbx_dependence *out_answer) {
+    *out_answer = (gbx_dependence){.answer = GBX_DEPENDENCE_UNKNOWN};
+    if (f->calls_left < 2)
+        return NULL;
+    f->calls_left -= 2;
+    return gbx_dependence_ask(&f->session, task, f->taint, owners, out_answer);
+}
+
+/* Elements that a task does not write. */
+static gbx_status find_gaps(follow *f, uint64_t task, uint32_t slot, gbx_dependence *out_gaps) {
+    *out_gaps = (gbx_dependence){.answer = GBX_DEPENDENCE_UNKNOWN};
+    if (f->calls_left == 0)
+        return NULL;
+    --f->calls_left;
+    return gbx_dependence_find_kept(&f->session, task, slot, out_gaps);
+}
+
+static gbx_status need_gaps(follow *f, part *p) {
+    if (p->has_gaps)
+        return NULL;
+    gbx_dependence_free(&p->gaps);
+    GBX_TRY(find_gaps(f, p->task, p->slot, &p->gaps));
+    p->has_gaps = f->gaps_kept + p->gaps.kept.count <= GAPS_KEPT;
+    f->gaps_kept += p->has_gaps ? p->gaps.kept.count : 0;
+    return NULL;
+}
+
+static void forget_gaps(part *p) {
+    if (!p->has_gaps)
+        gbx_dependence_free(&p->gaps);
+}
+
+static bool are_gaps_known(const gbx_dependence *gaps) {
+    return gaps->answer == GBX_DEPENDENCE_SOME || gaps->answer == GBX_DEPENDENCE_NONE;
+}
+
+/* --- one task --- */
+
+typedef struct visit {
+    uint64_t task;
+    const gbx_check_line *line; /* NULL: it was not asked */
+    part *parts;
+    size_t part_count;
+    uint64_t reads;      /* bits */
+    gbx_dependence kept; /* elements of inouts that hold what they held */
+    gbx_dependence *depends[SETS];
+} visit;
+
+/* Calls `use` with each view of a task at a stage. */
+static gbx_status for_views(follow *f, visit *v, uint32_t stage,
+                            gbx_status (*use)(follow *f, visit *v, uint32_t slot,
+                                              const gbx_tensor *view)) {
+    gbx_entry entry;
+    for (uint64_t i = gbx_entries_find(f->entries, v->task); i < gbx_entries_count(f->entries);
+         ++i) {
+        gbx_tensor view;
+        GBX_TRY(gbx_entries_at(f->entries, i, &entry));
+        if (entry.head->task != v->task)
+            return NULL;
+        if (!entry.tensor || entry.head->stage != stage)
+            continue;
+        gbx_record_view(entry.tensor, &view);
+        GBX_TRY(use(f, v, entry.head->arg_index, &view));
+    }
+    return NULL;
+}
+
+static gbx_status look_at_input(follow *f, visit *v, uint32_t slot, const gbx_tensor *view) {
+    (void)slot;
+    v->reads |= gbx_taint_of_view(f->taint, view);
+    return NULL;
+}
+
+static uint64_t sets_of(uint64_t bits) {
+    return (bits | bits >> SETS) & LOW;
+}
+
+static bool is_answered(const gbx_dependence *answer) {
+    return answer->answer == GBX_DEPENDENCE_SOME || answer->answer == GBX_DEPENDENCE_NONE;
+}
+
+static gbx_status keep_all(gbx_address_ranges *to, const gbx_address_ranges *from) {
+    for (size_t i = 0; i < from->count; ++i) {
+        GBX_TRY(gbx_array_reserve(&to->items, &to->capacity, to->count + 1, doing));
+        to->items[to->count++] = from->items[i];
+    }
+    return NULL;
+}
+
+/* What depends on one set; `all` is what was said of all of them. */
+static gbx_status ask_set(follow *f, visit *v, uint32_t number, bool is_only, gbx_dependence *all) {
+    gbx_dependence *own = v->depends[number] = calloc(1, sizeof *own);
+    if (!own)
+        return gbx_fail_memory("%s", doing);
+    if (is_only) {
+        own->answer = all->answer;
+        own->depends = all->depends;
+        all->depends = (gbx_address_ranges){0};
+    } else {
+        GBX_TRY(ask(f, v->task, DIRECT(number) | COMPUTED(number), own));
+    }
+    if (!is_answered(own))
+        f->reached |= DIRECT(number);
+    return all->answer == GBX_DEPENDENCE_FAILS ? keep_all(&all->kept, &own->kept) : NULL;
+}
+
+/* Most tasks depend on none of what they may read: all sets are asked about at once. */
+static gbx_status ask_task(follow *f, visit *v) {
+    uint64_t sets = sets_of(v->reads) & ~f->reached;
+    if (sets == 0)
+        return NULL;
+    GBX_TRY(ask(f, v->task, sets | sets << SETS, &v->kept));
+    if (v->kept.answer == GBX_DEPENDENCE_UNKNOWN)
+        f->reached |= sets;
+    if (v->kept.answer == GBX_DEPENDENCE_UNKNOWN || v->kept.answer == GBX_DEPENDENCE_NONE)
+        return NULL;
+    for (uint32_t i = 0; i < SETS; ++i)
+        if (sets & DIRECT(i))
+            GBX_TRY(ask_set(f, v, i, sets == DIRECT(i), &v->kept));
+    return NULL;
+}
+
+/* --- what it leaves --- */
+
+static part *find_part(const visit *v, uint32_t slot) {
+    for (size_t i = 0; i < v->part_count; ++i)
+        if (v->parts[i].slot == slot)
+            return &v->parts[i];
+    return NULL;
+}
+
+/* Whether every unwritten element of its outputs is known to be one. */
+static bool is_known(const follow *f, const visit *v) {
+    if (!v->line || !v->line->kernels.is_called || v->line->kernels.verdict == GBX_REPLAY_FAULT)
+        return false;
+    int64_t result = v->line->kernels.result;
+    return result < 0 || f->q->d->check.results[result].notes_left_out == 0;
+}
+
+/* An output with gaps keeps them; an inout keeps what its task does not write. */
+static gbx_status leave(follow *f, const visit *v, const gbx_tensor *view,
+                        const gbx_address_ranges *gaps) {
+    GBX_TRY(gbx_taint_write(f->written, view, view->data, gaps));
+    return gbx_taint_write(f->taint, view, 0, gaps ? gaps : &v->kept.kept);
+}
+
+/* Without an answer, what the output held stays. */
+static gbx_status leave_output(follow *f, visit *v, uint32_t slot, const gbx_tensor *view) {
+    part *p = find_part(v, slot);
+    gbx_dependence asked = {0};
+    bool is_needed = p || (!is_known(f, v) && gbx_taint_of_view(f->taint, view) != 0);
+    if (!is_needed)
+        return leave(f, v, view, NULL);
+    gbx_status status = p ? need_gaps(f, p) : find_gaps(f, v->task, slot, &asked);
+    const gbx_dependence *gaps = p ? &p->gaps : &asked;
+    if (!status && are_gaps_known(gaps))
+        status = leave(f, v, view, gaps->kept.count > 0 ? &gaps->kept : NULL);
+    gbx_dependence_free(&asked);
+    return status;
+}
+
+/* Bytes of a gap that were written before, as a part of the same tensor, are no garbage. */
+static gbx_status add_gap(follow *f, const gbx_tensor *view, gbx_address_range gap, uint64_t bits) {
+    gbx_memory_range found;
+    for (uint64_t at = gap.begin, next; at < gap.end; at = next) {
+        bool is_there = gbx_memory_map_find(f->written, at, &found) && found.begin < gap.end;
+        next = !is_there ? gap.end : found.begin > at ? found.begin : found.end;
+        next = next < gap.end ? next : gap.end;
+        bool is_garbage = !is_there || found.begin > at || f->is_second ||
+                          (found.owner != view->data && found.owner != HOST);
+        if (is_garbage)
+            GBX_TRY(gbx_taint_add(f->taint, at, next, bits));
+    }
+    return NULL;
+}
+
+static gbx_status begin_source(follow *f, visit *v, uint32_t slot, const gbx_tensor *view) {
+    part *p = find_part(v, slot);
+    if (!p || p->set == NO_SET)
+        return NULL;
+    GBX_TRY(need_gaps(f, p));
+    if (p->gaps.answer != GBX_DEPENDENCE_SOME || !gbx_taint_can_follow(view))
+        f->reached |= DIRECT(p->set);
+    for (size_t i = 0; i < p->gaps.kept.count; ++i)
+        GBX_TRY(add_gap(f, view, p->gaps.kept.items[i], DIRECT(p->set)));
+    return NULL;
+}
+
+static gbx_status leave_dependent(follow *f, const visit *v) {
+    for (uint32_t i = 0; i < SETS; ++i)
+        for (size_t k = 0; v->depends[i] && k < v->depends[i]->depends.count; ++k) {
+            const gbx_address_range *range = &v->depends[i]->depends.items[k];
+            GBX_TRY(gbx_taint_add(f->taint, range->begin, range->end, COMPUTED(i)));
+        }
+    return NULL;
+}
+
+static gbx_status follow_task(follow *f, visit *v) {
+    GBX_TRY(for_views(f, v, GBX_STAGE_BEFORE, look_at_input));
+    GBX_TRY(ask_task(f, v));
+    GBX_TRY(for_views(f, v, GBX_STAGE_AFTER, begin_source));
+    GBX_TRY(for_views(f, v, GBX_STAGE_AFTER, leave_output));
+    return leave_dependent(f, v);
+}
+
+static void free_visit(visit *v) {
+    for (uint32_t i = 0; i < SETS; ++i) {
+        if (v->depends[i])
+            gbx_dependence_free(v->depends[i]);
+        free(v->depends[i]);
+    }
+    gbx_dependence_free(&v->kept);
+    for (size_t i = 0; i < v->part_count; ++i)
+        forget_gaps(&v->parts[i]);
+}
+
+/* --- results --- */
+
+/* Whether all are NaN: a golden that accepts one does not look at the element. */
+static gbx_status are_nan(const follow *f, const gbx_record_tensor *record, uint64_t offset,
+                          uint64_t bytes, bool *out_are) {
+    uint32_t dtype = record->head.dtype;
+    uint64_t width = gbx_dtype_bits(dtype) / 8;
+    *out_are = gbx_dtype_is_float(dtype) && width > 0 && bytes % width == 0 &&
+               offset <= record->bin_size && bytes <= record->bin_size - offset;
+    for (uint64_t at = 0; at < bytes && *out_are; at += width) {
+        uint64_t bits = 0;
+        GBX_TRY(gbx_reader_read_payload(f->q->reader, record->bin_offset + offset + at, &bits,
+                                        width));
+        *out_are = isnan(gbx_dtype_to_f64(dtype, bits));
+    }
+    return NULL;
+}
+
+static gbx_status look_at_piece(follow *f, const gbx_record_tensor *record,
+                                const gbx_record_piece *piece) {
+    uint64_t end = piece->address + piece->bytes;
+    gbx_memory_range found;
+    for (uint64_t at = piece->address;
+         at < end && gbx_memory_map_find(f->taint, at, &found) && found.begin < end;
+         at = found.end) {
+        uint64_t begin = found.begin > at ? found.begin : at;
+        uint64_t stop = found.end < end ? found.end : end;
+        uint64_t computed = found.owner >> SETS & ~f->reached;
+        bool is_accepted = false;
+        if (!f->has_passed)
+            f->reached |= found.owner & LOW;
+        if (computed != 0 && f->has_passed)
+            GBX_TRY(are_nan(f, record, piece->offset + (begin - piece->address), stop - begin,
+                            &is_accepted));
+        if (!is_accepted)
+            f->reached |= computed;
+    }
+    return NULL;
+}
+
+static gbx_status look_at_result(follow *f, uint64_t position) {
+    gbx_result result;
+    GBX_TRY(gbx_reader_result(f->q->reader, position, &result));
+    gbx_record_tensor record = *result.record;
+    uint64_t count = result.piece_count;
+    gbx_record_piece *pieces = malloc((count + 1) * sizeof *pieces);
+    if (!pieces)
+        return gbx_fail_memory("%s", doing);
+    if (count > 0)
+        memcpy(pieces, result.pieces, count * sizeof *pieces);
+    gbx_status status = NULL;
+    for (uint64_t i = 0; i < count && !status; ++i)
+        status = look_at_piece(f, &record, &pieces[i]);
+    free(pieces);
+    return status;
+}
+
+/* Whether the dump knows where all results of the run lie. */
+static gbx_status has_results(const follow *f, bool *out_has) {
+    uint64_t count = gbx_reader_result_count(f->q->reader);
+    *out_has = count > 0 && gbx_reader_has_ended_well(f->q->reader);
+    for (uint64_t i = 0; i < count && *out_has; ++i) {
+        gbx_result result;
+        GBX_TRY(gbx_reader_result(f->q->reader, i, &result));
+        *out_has = result.piece_count > 0;
+    }
+    return NULL;
+}
+
+static gbx_status look_at_results(follow *f) {
+    const gbx_blame_element *wrong = &f->q->d->blamed;
+    bool is_known;
+    gbx_memory_range found;
+    if (f->is_second) {
+        uint64_t bytes = (gbx_dtype_bits(wrong->tensor.dtype) + 7) / 8;
+        f->reached |= sets_of(gbx_taint_of_range(f->taint, wrong->address, wrong->address + bytes));
+        return NULL;
+    }
+    GBX_TRY(has_results(f, &is_known));
+    for (uint64_t i = 0; is_known && i < gbx_reader_result_count(f->q->reader); ++i)
+        GBX_TRY(look_at_result(f, i));
+    for (uint64_t at = 0; !is_known && gbx_memory_map_find(f->taint, at, &found); at = found.end)
+        f->reached |= found.owner >> SETS; /* it may be a result */
+    return NULL;
+}
+
+/* --- a pass over the graph --- */
+
+/* What the host gave: inouts of the run. */
+static gbx_status add_host(follow *f) {
+    for (uint64_t i = 0; i < gbx_reader_result_count(f->q->reader); ++i) {
+        gbx_result result;
+        GBX_TRY(gbx_reader_result(f->q->reader, i, &result));
+        for (uint64_t k = 0; k < result.piece_count && result.role == GBX_ROLE_INOUT; ++k) {
+            const gbx_record_piece *piece = &result.pieces[k];
+            GBX_TRY(gbx_memory_map_set(
+                f->written, &(const gbx_memory_range){
+                                piece->address, piece->address + piece->bytes, HOST, 0}));
+        }
+    }
+    return NULL;
+}
+
+static gbx_status follow_graph(follow *f) {
+    const gbx_check_report *check = &f->q->d->check;
+    uint64_t line = 0;
+    size_t next = 0;
+    GBX_TRY(add_host(f));
+    for (uint64_t i = 0; i < gbx_task_graph_count(f->q->graph) && f->asked & ~f->reached; ++i) {
+        visit v = {.task = gbx_task_graph_at(f->q->graph, i)->task, .parts = &f->parts[next]};
+        if (line < check->count && check->lines[line].task == v.task)
+            v.line = &check->lines[line++];
+        while (next < f->part_count && f->parts[next].task == v.task) {
+            ++next;
+            ++v.part_count;
+        }
+        gbx_status status = follow_task(f, &v);
+        free_visit(&v);
+        GBX_TRY(status);
+    }
+    return look_at_results(f);
+}
+
+static void mark(follow *f, const set *sets, size_t count, bool is_begin) {
+    for (size_t i = 0; i < count; ++i)
+        for (size_t k = 0; k < sets[i].count; ++k)
+            f->sources[sets[i].first + k]->set = is_begin ? (uint32_t)i : NO_SET;
+}
+
+/* Memory that is cut into too many ranges cannot be followed. */
+static gbx_status pass(follow *f, const set *sets, size_t count) {
+    gbx_memory_map_clear(f->taint);
+    gbx_memory_map_clear(f->written);
+    f->asked = DIRECT(count) - 1;
+    f->reached = 0;
+    mark(f, sets, count, true);
+    gbx_status status = follow_graph(f);
+    mark(f, sets, count, false);
+    if (gbx_status_code(status) != GBX_EXHAUSTED)
+        return status;
+    gbx_status_free(status);
+    f->reached = LOW;
+    return NULL;
+}
+
+static void acquit(follow *f, const set *done) {
+    for (size_t i = 0; i < done->count; ++i) {
+        part *p = f->sources[done->first + i];
+        *(f->is_second ? &p->is_far : &p->is_harmless) = true;
+    }
+}
+
+static gbx_status divide(follow *f, set reaching) {
+    size_t step = (reaching.count + PARTS - 1) / PARTS;
+    for (size_t at = 0; at < reaching.count && reaching.count > 1; at += step) {
+        size_t rest = reaching.count - at;
+        GBX_TRY(add_set(f, reaching.first + at, rest < step ? rest : step));
+    }
+    return NULL;
+}
+
+static gbx_status follow_sets(follow *f) {
+    for (size_t first = 0, passes = 0; first < f->queue_count && passes < PASSES; ++passes) {
+        set sets[SETS];
+        size_t count = f->queue_count - first < SETS ? f->queue_count - first : SETS;
+        memcpy(sets, f->queue + first, count * sizeof *sets);
+        first += count;
+        GBX_TRY(pass(f, sets, count));
+        for (size_t i = 0; i < count; ++i) {
+            if (f->reached & DIRECT(i))
+                GBX_TRY(divide(f, sets[i]));
+            else
+                acquit(f, &sets[i]);
+        }
+    }
+    return NULL;
+}
+
+/* --- clues --- */
+
+static const part *find_clue(const follow *f, const gbx_clue *clue) {
+    size_t low = 0, high = f->part_count;
+    if (clue->source != GBX_CLUE_REPLAY || clue->kind != GBX_DIAGNOSIS_UNWRITTEN_READ)
+        return NULL;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const part *p = &f->parts[middle];
+        if (p->result < clue->index || (p->result == clue->index && p->item < clue->item))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_found = low < f->part_count && f->parts[low].result == clue->index &&
+                    f->parts[low].item == clue->item;
+    return is_found ? &f->parts[low] : NULL;
+}
+
+static gbx_status drop_clues(follow *f) {
+    gbx_inquiry *q = f->q;
+    size_t kept = 0, dropped = 0;
+    for (size_t i = 0; i < q->clue_count; ++i) {
+        gbx_clue clue = q->clues[i];
+        const part *p = find_clue(f, &clue);
+        bool is_harmless = p && p->is_harmless;
+        dropped += is_harmless;
+        if (is_harmless)
+            clue.kind = GBX_DIAGNOSIS_UNWRITTEN;
+        if (!is_harmless || (q->d->golden && !p->is_far))
+            q->clues[kept++] = clue;
+    }
+    q->clue_count = kept;
+    q->d->asked[GBX_ASKED_REPLAY].findings -= dropped;
+    return dropped == 0 ? NULL
+                        : gbx_inquiry_lack(q, GBX_ASKED_REPLAY,
+                                           "what %zu %s unwritten changes no result, and is not "
+                                           "called a finding",
+                                           dropped, dropped == 1 ? "output leaves" : "outputs leave");
+}
+
+/* All sources that may be harmless, or suspects. */
+static gbx_status follow_round(follow *f) {
+    uint64_t calls = CALLS_OF_TASK * gbx_task_graph_count(f->q->graph);
+    f->calls_left = calls > CALLS_MIN ? calls : CALLS_MIN;
+    GBX_TRY(make_sets(f));
+    return follow_sets(f);
+}
+
+static gbx_status follow_all(follow *f) {
+    GBX_TRY(gather_parts(f));
+    if (f->source_count == 0)
+        return NULL;
+    f->sources = calloc(f->source_count, sizeof *f->sources);
+    if (!f->sources)
+        return gbx_fail_memory("%s", doing);
+    GBX_TRY(gbx_inquiry_open_session(f->q, &f->session));
+    GBX_TRY(gbx_memory_map_create(GBX_OFFSETS_STAY, &f->taint));
+    GBX_TRY(gbx_memory_map_create(GBX_OFFSETS_STAY, &f->written));
+    GBX_TRY(follow_round(f));
+    f->is_second = true;
+    if (f->q->d->golden && f->q->d->blamed.is_placed)
+        GBX_TRY(follow_round(f));
+    return drop_clues(f);
+}
+
+gbx_status gbx_inquiry_follow(gbx_inquiry *q) {
+    const gbx_diagnosis *d = q->d;
+    follow f = {.q = q,
+                .entries = q->request->entries,
+                .has_passed = d->asked[GBX_ASKED_GOLDEN].tasks > 0 && !d->golden};
+    gbx_status status = follow_all(&f);
+    gbx_replay_session_close(&f.session);
+    gbx_memory_map_destroy(f.taint);
+    gbx_memory_map_destroy(f.written);
+    for (size_t i = 0; i < f.part_count; ++i)
+        gbx_dependence_free(&f.parts[i].gaps);
+    free(f.parts);
+    free(f.sources);
+    free(f.queue);
+    return status;
+}
