@@ -347,6 +347,7 @@ static gbx_status ask_values(gbx_inquiry *q) {
     gbx_diagnosis *d = q->d;
     GBX_TRY(ask_golden(q));
     GBX_TRY(gbx_inquiry_follow(q));
+    GBX_TRY(gbx_inquiry_compare_overlaps(q));
     /* A task that is right may leave a NaN: its reference leaves it, too. */
     bool are_all_right = d->check.verdicts[GBX_CHECK_RIGHT] == d->tasks;
     if (!are_all_right)

@@ -46,6 +46,11 @@ GBX_MUST_USE gbx_status gbx_clues_of_values(gbx_inquiry *q);
  */
 GBX_MUST_USE gbx_status gbx_inquiry_follow(gbx_inquiry *q);
 
+/* --- overlaps.c --- */
+
+/* Drops clues about pairs of tasks that share no byte of the memory that both declare. */
+GBX_MUST_USE gbx_status gbx_inquiry_compare_overlaps(gbx_inquiry *q);
+
 /* --- describe.c: what a clue is about --- */
 
 /* The replay that it comes from, or NULL. */

@@ -7,8 +7,8 @@
  *     1  load    a = x_t, without padding                  after scale(t - 2)
  *     2  scale   c = factor * a, with padding              after 1, crop(t - 2)
  *     3  crop    y_t = c without padding, + b if t is odd  after 0, 2
- *     4  put     row t of all, which is declared as whole  after 3, prefix(t - 1)
- *     5  prefix  p_t = sum of the rows of all up to t      after 4
+ *     4  put     row t of all, which is declared as whole  after 3
+ *     5  prefix  p_t = sum of the rows of all up to t      after 4, prefix(t - 1)
  *     6  pack    the positive elements of y_t, and count   after 3, sum(t - 2)
  *     7  sum     s_t = sum of these                        after 6
  */
@@ -82,8 +82,6 @@ static void add_sums(graph *g, buffers *b, gbx_tensor *sums, int64_t t, tile_tas
     out_of_set(&put, sums);
     i32(&put, (int32_t)t);
     after(&put, all[t].crop);
-    if (t > 0)
-        after(&put, all[t - 1].prefix);
     all[t].put = add(&put);
 
     task prefix = begin_task(g, gbx_aiv(PREFIX));
@@ -91,6 +89,8 @@ static void add_sums(graph *g, buffers *b, gbx_tensor *sums, int64_t t, tile_tas
     out(&prefix, gbx_view_select(&g->tensors[P], 0, t));
     i32(&prefix, (int32_t)t);
     after(&prefix, all[t].put);
+    if (t > 0)
+        after(&prefix, all[t - 1].prefix);
     all[t].prefix = add(&prefix);
 
     task pack = begin_task(g, gbx_aiv(PACK));
