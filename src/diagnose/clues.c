@@ -175,6 +175,10 @@ gbx_status gbx_clues_of_audit(gbx_inquiry *q) {
         GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_AUDIT,
                                  "%" PRIu64 " %s of the dump could not be audited", left_out,
                                  left_out == 1 ? "entry" : "entries"));
+    if (audit->counts.has_more)
+        GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_AUDIT,
+                                 "it has more findings than it lists: %zu were looked at",
+                                 audit->finding_count));
     if (gbx_audit_find_lack(&audit->counts) != GBX_AUDIT_LACKS_NOTHING)
         GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_AUDIT, "the dump lacks records of some tasks"));
     for (size_t i = 0; i < audit->finding_count; ++i)

@@ -11,9 +11,9 @@ static int compare_numbers(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
-/* How often a value is in a sorted array. */
-static size_t count_of(const uint64_t *sorted, size_t count, uint64_t value) {
-    size_t low = 0, high = count, first;
+/* Whether a value is more than once in a sorted array. */
+static bool comes_again(const uint64_t *sorted, size_t count, uint64_t value) {
+    size_t low = 0, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (sorted[middle] < value)
@@ -21,9 +21,7 @@ static size_t count_of(const uint64_t *sorted, size_t count, uint64_t value) {
         else
             high = middle;
     }
-    for (first = low; low < count && sorted[low] == value; ++low)
-        ;
-    return low - first;
+    return low + 1 < count && sorted[low] == value && sorted[low + 1] == value;
 }
 
 /* The value that is there most often, and how often. */
@@ -65,7 +63,7 @@ static fit find_step(const uint64_t *steps, size_t count, uint64_t both, uint64_
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && steps[end] == steps[i]; ++end)
             ;
-        if (end - i < 2 || count_of(steps, count, both - steps[i]) < 2)
+        if (end - i < 2 || !comes_again(steps, count, both - steps[i]))
             continue;
         found = steps[i];
         ++choices;
@@ -89,7 +87,7 @@ static fit breaks_steps(const uint64_t *values, size_t count, size_t lag, uint64
     if (times * 2 < step_count || times < 2)
         return FITS_NOTHING;
     for (size_t i = 0; i < step_count; ++i) {
-        if (count_of(steps, step_count, values[i + lag] - values[i]) > 1)
+        if (comes_again(steps, step_count, values[i + lag] - values[i]))
             continue;
         if (rare_count == 2)
             return FITS_NOTHING;

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "diagnose/odd.h"
@@ -158,11 +159,25 @@ static void test_no_pattern(void **state) {
     }
 }
 
+/* As many as are looked at, in loops: takes a fraction of a second. */
+static void test_many(void **state) {
+    (void)state;
+    enum { MANY = 1 << 16, INNER = 16 };
+    uint64_t *values = malloc(MANY * sizeof *values);
+    assert_non_null(values);
+    for (size_t i = 0; i < MANY; ++i)
+        values[i] = i / INNER * 1000 + i % INNER * 8;
+    check_none(values, MANY);
+    values[40000] += 8;
+    check_odd(values, MANY, 40000, 40000 / INNER * 1000);
+    free(values);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_constant),    cmocka_unit_test(test_arithmetic),
         cmocka_unit_test(test_wrap_around), cmocka_unit_test(test_nested),
         cmocka_unit_test(test_tails),       cmocka_unit_test(test_two_breaks),
-        cmocka_unit_test(test_no_pattern)};
+        cmocka_unit_test(test_no_pattern),  cmocka_unit_test(test_many)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -333,7 +333,7 @@ PADDED = [
         PUTS, "put", "all", platform="a5sim"),
     bug("crop-adds-unused-bias", "uninitialised temporary", "padded", ("kernels/crop.c", "uses_bias ? b[j] : 0.0f", "b[j] * (float)uses_bias"),
         CROPS, "crop", "b", others=BIASES, platform="a5sim", runtime=HOST),
-    bug("prefix-without-earlier-rows", "missing edge", "padded", ("orchestration.c", "after(&prefix, all[t - 1].prefix);", ";"),
+    bug("prefix-without-earlier-rows", "race between tasks", "padded", ("orchestration.c", "after(&prefix, all[t - 1].prefix);", ";"),
         PREFIXES[1:], "prefix", "all", others=PUTS, runtime=AICPU),
 ]
 

@@ -362,8 +362,11 @@ static gbx_status take_error(reading *r, const char *line) {
         r->dispatch = GBX_NO_PARTY;
         r->threads[0] = r->threads[1] = MAX_THREADS;
         GBX_TRY(begin(r, find(text, "data race") ? GBX_SANITIZE_RACE : GBX_SANITIZE_OTHER));
+        size_t length = strcspn(text, "(\n");
+        while (length > 0 && text[length - 1] == ' ')
+            --length;
         if (r->report)
-            copy_what(r->report, text, strcspn(text, "(\n") - (find(text, " (") ? 1 : 0));
+            copy_what(r->report, text, length);
     }
     return NULL;
 }
