@@ -337,4 +337,13 @@ PADDED = [
         PREFIXES[1:], "prefix", "all", others=PUTS, runtime=AICPU),
 ]
 
-BUGS = ATTENTION + STENCIL + REDUCE + PIPELINE + GATHER + SCOPES + PADDED
+# --- atomics: part p is tasks 2 p (clear) and 2 p + 1 (sum_rows, in blocks) ---
+
+ATOMICS = [
+    bug("sums-not-atomic", "race between blocks", "atomics", ("kernels/sum_rows.c", "            add(&gbx_tensor_f32(y)[j], ",
+        "            gbx_tensor_f32(y)[j] += ("), range(1, 6, 2), "sum_rows", "y", "gbx_tensor_f32(y)[j] += ("),
+    bug("clear-all-but-last", "output not fully written", "atomics", ("kernels/clear.c", "j < y->shape[0]", "j + 1 < y->shape[0]"),
+        range(0, 6, 2), "clear", "y", runtime=AICPU, platform="a5sim"),
+]
+
+BUGS = ATTENTION + STENCIL + REDUCE + PIPELINE + GATHER + SCOPES + PADDED + ATOMICS

@@ -25,7 +25,7 @@ SAMPLE = ("blur-one-column-early", "combine-rest-ends-early", "prefix-first-carr
           "mark-unaligned-seed", "load-rows-of-earlier-tile", "norm-scalar-as-tensor", "matmul-on-vector-core")
 # Chance decides what is seen of them first: the document is not held to the words.
 CHANCE = ("race between blocks", "race between subtasks", "race between tasks", "stale flag", "uninitialised local")
-GOOD = (("attention", 0), ("stencil", 1), ("reduce", 3), ("pipeline", 2), ("gather", 5), ("scopes", 4), ("padded", 0))
+GOOD = (("attention", 0), ("stencil", 1), ("reduce", 3), ("pipeline", 2), ("gather", 5), ("scopes", 4), ("padded", 0), ("atomics", 5))
 
 
 # --- tables ---
