@@ -1,18 +1,23 @@
 /*
  * Do two tasks without order really share memory? An audit knows what they declare: whole buffers,
  * perhaps, of which each writes its own rows. Their kernels are called again to see which bytes
- * they write, and whether a reader's outputs depend on them.
+ * they write, and whether a reader's outputs depend on them. And what such a task leaves of a buffer
+ * holds rows of others, which may change without anything being wrong.
  */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <glassbox/tensor.h>
+
+#include "analysis/byte_runs.h"
 #include "base/memory.h"
 #include "diagnose/internal.h"
 #include "diagnose/taint.h"
 
 enum { CALLS_MAX = 4096 }; /* pairs that are not asked about then stay findings */
 #define GAPS_KEPT (UINT64_C(1) << 22)
+#define CHANGE_MAX (UINT64_C(1) << 26) /* bytes */
 
 static const char doing[] = "comparing what tasks write";
 
@@ -65,12 +70,17 @@ static bool is_about_pair(const gbx_audit_finding *f) {
     return f->kind == GBX_AUDIT_READ_TOO_EARLY || f->kind == GBX_AUDIT_OVERLAPPING_WRITES;
 }
 
+/* Memory does not hold what its last writer left there. */
+static bool is_about_change(const gbx_audit_finding *f) {
+    return !is_about_pair(f) && !f->is_seen;
+}
+
 static gbx_status gather(overlaps *o) {
     const gbx_audit *audit = &o->q->d->audit;
     size_t kept = 0;
     for (size_t i = 0; i < audit->finding_count; ++i) {
         const gbx_audit_finding *f = &audit->findings[i];
-        if (is_about_pair(f))
+        if (is_about_pair(f) || is_about_change(f))
             GBX_TRY(add_writer(o, &f->first));
         if (f->kind == GBX_AUDIT_OVERLAPPING_WRITES)
             GBX_TRY(add_writer(o, &f->second));
@@ -154,11 +164,72 @@ static gbx_status compare_read(overlaps *o, const gbx_audit_finding *f, bool *ou
     return status;
 }
 
+/* --- changes --- */
+
+/* Copies what an entry holds of the memory from `begin` on; what it does not have stays. */
+static gbx_status copy_bytes(const overlaps *o, uint64_t entry, uint64_t begin, uint64_t size,
+                             unsigned char *bytes) {
+    gbx_entry found;
+    gbx_tensor view;
+    gbx_byte_runs runs;
+    gbx_byte_run run;
+    GBX_TRY(gbx_entries_at(o->q->request->entries, entry, &found));
+    if (!found.tensor || !gbx_entry_has_values(&found))
+        return NULL;
+    gbx_record_view(found.tensor, &view);
+    uint64_t at = found.tensor->bin_offset, stored = gbx_entry_stored_bytes(&found);
+    gbx_byte_runs_begin(&view, &runs);
+    while (gbx_byte_runs_next(&runs, &run)) {
+        uint64_t first = run.begin > begin ? run.begin : begin;
+        uint64_t end = run.end < begin + size ? run.end : begin + size;
+        uint64_t offset = run.offset + (first - run.begin);
+        if (first < end && offset <= stored && end - first <= stored - offset)
+            GBX_TRY(gbx_reader_read_payload(o->q->reader, at + offset, bytes + (first - begin),
+                                            end - first));
+    }
+    return NULL;
+}
+
+/* Whether all bytes of a range that the writer really wrote are as it left them. */
+static gbx_status are_equal(const overlaps *o, const gbx_audit_finding *f, uint64_t begin,
+                            uint64_t size, bool *out_are) {
+    unsigned char *left = calloc(2, size), *read = left ? left + size : NULL;
+    if (!left)
+        return gbx_fail_memory("%s", doing);
+    memset(read, 1, size); /* what either does not have differs */
+    gbx_status status = copy_bytes(o, f->first.entry, begin, size, left);
+    if (!status)
+        status = copy_bytes(o, f->second.entry, begin, size, read);
+    *out_are = !status;
+    for (uint64_t i = 0; i < size && *out_are; ++i)
+        *out_are = left[i] == read[i] ||
+                   gbx_taint_of_range(o->first, begin + i, begin + i + 1) == 0;
+    free(left);
+    return status;
+}
+
+/* Whether the bytes that changed are none that the last writer, by its view, really wrote. */
+static gbx_status compare_change(overlaps *o, const gbx_audit_finding *f, bool *out_are_apart) {
+    bool is_known;
+    writer side;
+    GBX_TRY(read_side(o, &f->first, &side));
+    GBX_TRY(map_writes(o, &f->first, o->first, &is_known));
+    uint64_t begin = side.view.data + (uint64_t)f->first.begin;
+    uint64_t end = side.view.data + (uint64_t)f->first.end;
+    if (!is_known || begin >= end || gbx_dtype_is_packed(side.view.dtype))
+        return NULL;
+    *out_are_apart = gbx_taint_of_range(o->first, begin, end) == 0;
+    if (*out_are_apart || f->is_result || end - begin > CHANGE_MAX)
+        return NULL;
+    return are_equal(o, f, begin, end - begin, out_are_apart);
+}
+
 /* Memory that is cut into too many ranges cannot be compared. */
 static gbx_status compare(overlaps *o, const gbx_audit_finding *f, bool *out_are_apart) {
     *out_are_apart = false;
     gbx_status status = f->kind == GBX_AUDIT_READ_TOO_EARLY ? compare_read(o, f, out_are_apart)
-                                                            : compare_writes(o, f, out_are_apart);
+                        : is_about_pair(f)                  ? compare_writes(o, f, out_are_apart)
+                                                            : compare_change(o, f, out_are_apart);
     if (gbx_status_code(status) != GBX_EXHAUSTED)
         return status;
     gbx_status_free(status);
@@ -169,28 +240,41 @@ static gbx_status compare(overlaps *o, const gbx_audit_finding *f, bool *out_are
 
 /* --- clues --- */
 
+static gbx_status report_dropped(gbx_inquiry *q, size_t pairs, size_t changes) {
+    q->d->asked[GBX_ASKED_AUDIT].findings -= pairs + changes;
+    if (pairs > 0)
+        GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_AUDIT,
+                                 "%zu %s without order that %s the same memory %s no byte of it, "
+                                 "and %s not called a finding",
+                                 pairs, pairs == 1 ? "pair of tasks" : "pairs of tasks",
+                                 pairs == 1 ? "declares" : "declare",
+                                 pairs == 1 ? "shares" : "share", pairs == 1 ? "is" : "are"));
+    if (changes > 0)
+        GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_AUDIT,
+                                 "%zu %s of bytes that the task which declares to write them "
+                                 "leaves to others %s not called a finding",
+                                 changes, changes == 1 ? "change" : "changes",
+                                 changes == 1 ? "is" : "are"));
+    return NULL;
+}
+
 static gbx_status drop_clues(overlaps *o) {
     gbx_inquiry *q = o->q;
-    size_t kept = 0, dropped = 0;
+    size_t kept = 0, pairs = 0, changes = 0;
     for (size_t i = 0; i < q->clue_count; ++i) {
         const gbx_clue clue = q->clues[i];
+        const gbx_audit_finding *f =
+            clue.source == GBX_CLUE_AUDIT ? &q->d->audit.findings[clue.index] : NULL;
         bool are_apart = false;
-        if (clue.source == GBX_CLUE_AUDIT && is_about_pair(&q->d->audit.findings[clue.index]))
-            GBX_TRY(compare(o, &q->d->audit.findings[clue.index], &are_apart));
-        dropped += are_apart;
+        if (f && (is_about_pair(f) || is_about_change(f)))
+            GBX_TRY(compare(o, f, &are_apart));
         if (!are_apart)
             q->clues[kept++] = clue;
+        else
+            *(is_about_pair(f) ? &pairs : &changes) += 1;
     }
     q->clue_count = kept;
-    q->d->asked[GBX_ASKED_AUDIT].findings -= dropped;
-    return dropped == 0 ? NULL
-                        : gbx_inquiry_lack(q, GBX_ASKED_AUDIT,
-                                           "%zu %s without order that %s the same memory %s no "
-                                           "byte of it, and %s not called a finding",
-                                           dropped, dropped == 1 ? "pair of tasks" : "pairs of tasks",
-                                           dropped == 1 ? "declares" : "declare",
-                                           dropped == 1 ? "shares" : "share",
-                                           dropped == 1 ? "is" : "are");
+    return report_dropped(q, pairs, changes);
 }
 
 static gbx_status compare_all(overlaps *o) {
