@@ -7,9 +7,9 @@
  * Many tasks are followed at a time: those of one kernel and argument first as one set, which is
  * divided only if anything reaches a result. Whatever cannot be followed counts as reaching one.
  *
- * What an earlier task wrote there, in the same buffer, is no garbage: tasks may share it, each with
- * rows of its own. But it may be stale: if a result is wrong, those whose unwritten elements reach
- * its first wrong element, garbage or not, are suspects where nothing else is found.
+ * What an earlier task wrote there, in the same buffer, is no garbage: tasks may share it, each
+ * with rows of its own. But it may be stale: if a result is wrong, those whose unwritten elements
+ * reach its first wrong element, garbage or not, are suspects where nothing else is found.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -51,7 +51,7 @@ typedef struct part {
     bool is_source;
     bool is_harmless; /* changes no result */
     bool is_far;      /* does not reach the first wrong element, not even as stale values */
-    bool has_gaps; /* were asked for, and are kept */
+    bool has_gaps;    /* were asked for, and are kept */
     gbx_dependence gaps;
 } part;
 
@@ -138,8 +138,8 @@ static gbx_status make_sets(follow *f) {
             f->sources[f->source_count++] = &f->parts[i];
     qsort(f->sources, f->source_count, sizeof *f->sources, compare_sources);
     for (size_t first = 0, end; first < f->source_count; first = end) {
-        for (end = first + 1; end < f->source_count &&
-                              compare_kernels(f->sources[first], f->sources[end]) == 0;
+        for (end = first + 1;
+             end < f->source_count && compare_kernels(f->sources[first], f->sources[end]) == 0;
              ++end)
             ;
         GBX_TRY(add_set(f, first, end - first));
@@ -376,8 +376,8 @@ static gbx_status are_nan(const follow *f, const gbx_record_tensor *record, uint
                offset <= record->bin_size && bytes <= record->bin_size - offset;
     for (uint64_t at = 0; at < bytes && *out_are; at += width) {
         uint64_t bits = 0;
-        GBX_TRY(gbx_reader_read_payload(f->q->reader, record->bin_offset + offset + at, &bits,
-                                        width));
+        GBX_TRY(
+            gbx_reader_read_payload(f->q->reader, record->bin_offset + offset + at, &bits, width));
         *out_are = isnan(gbx_dtype_to_f64(dtype, bits));
     }
     return NULL;
@@ -461,8 +461,8 @@ static gbx_status add_host(follow *f) {
         for (uint64_t k = 0; k < result.piece_count && result.role == GBX_ROLE_INOUT; ++k) {
             const gbx_record_piece *piece = &result.pieces[k];
             GBX_TRY(gbx_memory_map_set(
-                f->written, &(const gbx_memory_range){
-                                piece->address, piece->address + piece->bytes, HOST, 0}));
+                f->written,
+                &(const gbx_memory_range){piece->address, piece->address + piece->bytes, HOST, 0}));
         }
     }
     return NULL;
@@ -577,11 +577,12 @@ static gbx_status drop_clues(follow *f) {
     }
     q->clue_count = kept;
     q->d->asked[GBX_ASKED_REPLAY].findings -= dropped;
-    return dropped == 0 ? NULL
-                        : gbx_inquiry_lack(q, GBX_ASKED_REPLAY,
-                                           "what %zu %s unwritten changes no result, and is not "
-                                           "called a finding",
-                                           dropped, dropped == 1 ? "output leaves" : "outputs leave");
+    return dropped == 0
+               ? NULL
+               : gbx_inquiry_lack(q, GBX_ASKED_REPLAY,
+                                  "what %zu %s unwritten changes no result, and is not "
+                                  "called a finding",
+                                  dropped, dropped == 1 ? "output leaves" : "outputs leave");
 }
 
 /* All sources that may be harmless, or suspects. */

@@ -204,10 +204,9 @@ static bool is_atomic(const gbx_inquiry *q, const gbx_clue *clue, uint32_t chip_
         const gbx_diagnosis_line *line = &d->lines[i];
         if (line->task.task == clue->task)
             return has_no_race(line, chip_blocks);
-        is_any |=
-            memcmp(line->task.func_ids, about.func_ids, sizeof about.func_ids) == 0 &&
-            has_no_race(line, chip_blocks) &&
-            (!is_race(clue) || is_accused_of_race(q, line->task.task, clue->slot));
+        is_any |= memcmp(line->task.func_ids, about.func_ids, sizeof about.func_ids) == 0 &&
+                  has_no_race(line, chip_blocks) &&
+                  (!is_race(clue) || is_accused_of_race(q, line->task.task, clue->slot));
     }
     return is_any;
 }

@@ -1,8 +1,8 @@
 /*
  * Do two tasks without order really share memory? An audit knows what they declare: whole buffers,
  * perhaps, of which each writes its own rows. Their kernels are called again to see which bytes
- * they write, and whether a reader's outputs depend on them. And what such a task leaves of a buffer
- * holds rows of others, which may change without anything being wrong.
+ * they write, and whether a reader's outputs depend on them. And what such a task leaves of a
+ * buffer holds rows of others, which may change without anything being wrong.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -202,8 +202,8 @@ static gbx_status are_equal(const overlaps *o, const gbx_audit_finding *f, uint6
         status = copy_bytes(o, f->second.entry, begin, size, read);
     *out_are = !status;
     for (uint64_t i = 0; i < size && *out_are; ++i)
-        *out_are = left[i] == read[i] ||
-                   gbx_taint_of_range(o->first, begin + i, begin + i + 1) == 0;
+        *out_are =
+            left[i] == read[i] || gbx_taint_of_range(o->first, begin + i, begin + i + 1) == 0;
     free(left);
     return status;
 }

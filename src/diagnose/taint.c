@@ -76,11 +76,10 @@ typedef struct retained {
     uint64_t capacity;
 } retained;
 
-static gbx_status retain(const gbx_memory_map *map, const gbx_address_range *range,
-                         retained *all) {
+static gbx_status retain(const gbx_memory_map *map, const gbx_address_range *range, retained *all) {
     gbx_memory_range found;
-    for (uint64_t at = range->begin; at < range->end && gbx_memory_map_find(map, at, &found) &&
-                                     found.begin < range->end;
+    for (uint64_t at = range->begin;
+         at < range->end && gbx_memory_map_find(map, at, &found) && found.begin < range->end;
          at = found.end) {
         gbx_memory_range kept = {found.begin > at ? found.begin : at,
                                  found.end < range->end ? found.end : range->end, found.owner, 0};
@@ -97,8 +96,8 @@ static gbx_status write_runs(gbx_memory_map *map, gbx_byte_runs *runs, uint64_t 
     gbx_byte_run run;
     while (gbx_byte_runs_next(runs, &run))
         if (bits != 0 || gbx_taint_of_range(map, run.begin, run.end) != 0)
-            GBX_TRY(gbx_memory_map_set(
-                map, &(const gbx_memory_range){run.begin, run.end, bits, 0}));
+            GBX_TRY(
+                gbx_memory_map_set(map, &(const gbx_memory_range){run.begin, run.end, bits, 0}));
     for (uint64_t i = 0; i < all->count; ++i)
         GBX_TRY(gbx_memory_map_set(map, &all->items[i]));
     return NULL;

@@ -25,8 +25,8 @@ typedef struct asking {
     gbx_replay_job job;
     unsigned char *start[CALLS][GBX_REPLAY_MAX_ARGUMENTS]; /* NULL: as in the dump */
     unsigned char *left[CALLS][GBX_REPLAY_MAX_ARGUMENTS];
-    int calls;               /* so far */
-    bool has_floats;         /* bytes that were changed are those of floats */
+    int calls;       /* so far */
+    bool has_floats; /* bytes that were changed are those of floats */
     gbx_dependence *answer;
 } asking;
 
@@ -72,8 +72,8 @@ static gbx_status add_range(gbx_address_ranges *to, uint64_t from, uint64_t end)
 static void change_run(const asking *a, const gbx_byte_run *run, const unsigned char *pattern,
                        unsigned char *payload, bool *is_any) {
     gbx_memory_range found;
-    for (uint64_t at = run->begin; at < run->end && gbx_memory_map_find(a->map, at, &found) &&
-                                   found.begin < run->end;
+    for (uint64_t at = run->begin;
+         at < run->end && gbx_memory_map_find(a->map, at, &found) && found.begin < run->end;
          at = found.end) {
         uint64_t first = found.begin > at ? found.begin : at;
         uint64_t end = found.end < run->end ? found.end : run->end;
@@ -120,10 +120,10 @@ static gbx_status make_start(asking *a, int number, uint32_t i) {
     unsigned char *filled = malloc(bytes + 1);
     bool is_any = false;
     *start = malloc(bytes + 1);
-    gbx_status status = filled && *start
-                            ? gbx_reader_read_payload(a->session->reader, argument->before_offset,
-                                                      *start, bytes)
-                            : gbx_fail_memory("%s", doing);
+    gbx_status status =
+        filled && *start
+            ? gbx_reader_read_payload(a->session->reader, argument->before_offset, *start, bytes)
+            : gbx_fail_memory("%s", doing);
     if (!status) {
         fill(number, &argument->tensor, i, filled, bytes);
         change(a, &argument->tensor, filled, *start, &is_any);

@@ -64,9 +64,9 @@ typedef struct gbx_replay_request {
                                                the outputs should be; NULL: objects are kernels */
     const void *const *start; /* payloads by argument to begin with, instead of the dump's; for
                                  gbx_replay_run. May be NULL, as each of them */
-    const void *const *got; /* payloads by argument to compare with, instead of the dump's; an
-                               output without one is not compared. May be NULL */
-    uint64_t token;         /* of the caller */
+    const void *const *got;   /* payloads by argument to compare with, instead of the dump's; an
+                                 output without one is not compared. May be NULL */
+    uint64_t token;           /* of the caller */
 } gbx_replay_request;
 
 typedef struct gbx_replay_outcome {
