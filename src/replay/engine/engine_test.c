@@ -133,6 +133,43 @@ static void strided_views_are_laid_out_as_they_were(void **state) {
     replay_close(&call);
 }
 
+/* Payloads of the caller instead of the dump's, also where elements lie apart; those that are not
+ * given stay the dump's, and so do all in the next call. */
+static void inputs_can_be_replaced(void **state) {
+    (void)state;
+    replay_call call;
+    int32_t other[2][REPLAY_CELLS], own[2][REPLAY_CELLS];
+    const void *start[5] = {NULL};
+    replay_prepare(&call, WAY_AFFINE, 5);
+    call.arguments[REPLAY_X].strides[0] = 2 * REPLAY_COLUMNS;
+    call.arguments[REPLAY_X].strides[1] = -2;
+    call.arguments[REPLAY_X].start_offset = 2 * REPLAY_COLUMNS;
+    memcpy(own[0], call.x, sizeof own[0]);
+    memcpy(own[1], call.z, sizeof own[1]);
+    for (int i = 0; i < REPLAY_CELLS; ++i) {
+        other[0][i] = 31 * i - 700;
+        other[1][i] = 100000 - i * i;
+    }
+    replay_open(&call);
+    gbx_replay_request request = replay_request(&call);
+    request.start = start;
+    for (int given = 0; given < 4; ++given) {
+        start[REPLAY_X] = given & 1 ? other[0] : NULL;
+        start[REPLAY_Z] = given & 2 ? other[1] : NULL;
+        memcpy(call.x, given & 1 ? other[0] : own[0], sizeof call.x);
+        memcpy(call.z, given & 2 ? other[1] : own[1], sizeof call.z);
+        assert_ok(replay_try(&call, &request));
+        assert_null(call.outcome.fault);
+        assert_affine(&call, 5);
+    }
+    memcpy(call.x, own[0], sizeof call.x);
+    memcpy(call.z, own[1], sizeof call.z);
+    replay_again(&call);
+    assert_clean(&call);
+    assert_affine(&call, 5);
+    replay_close(&call);
+}
+
 /* y begins two rows into x: rows of x that are read after they were written show it. */
 static void inputs_win_where_an_output_overlaps(void **state) {
     (void)state;
@@ -553,6 +590,7 @@ int main(void) {
         cmocka_unit_test(outputs_are_compared_with_the_dump),
         cmocka_unit_test(reads_of_undeclared_values_are_found),
         cmocka_unit_test(strided_views_are_laid_out_as_they_were),
+        cmocka_unit_test(inputs_can_be_replaced),
         cmocka_unit_test(inputs_win_where_an_output_overlaps),
         cmocka_unit_test(halves_of_bytes_are_restored),
         cmocka_unit_test(every_dispatch_gets_its_contexts),
