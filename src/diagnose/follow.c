@@ -562,27 +562,33 @@ static const part *find_clue(const follow *f, const gbx_clue *clue) {
     return is_found ? &f->parts[low] : NULL;
 }
 
+static gbx_status report_dropped(gbx_inquiry *q, size_t dropped) {
+    q->d->asked[GBX_ASKED_REPLAY].findings -= dropped;
+    if (dropped == 0)
+        return NULL;
+    return gbx_inquiry_lack(q, GBX_ASKED_REPLAY,
+                            "%zu %s not completely written; what nobody wrote changes no result, "
+                            "and is not called a finding",
+                            dropped, dropped == 1 ? "output is" : "outputs are");
+}
+
+/* If a result is wrong, suspects are worth a word where nothing else is found. */
 static gbx_status drop_clues(follow *f) {
     gbx_inquiry *q = f->q;
     size_t kept = 0, dropped = 0;
     for (size_t i = 0; i < q->clue_count; ++i) {
         gbx_clue clue = q->clues[i];
         const part *p = find_clue(f, &clue);
-        bool is_harmless = p && p->is_harmless;
-        dropped += is_harmless;
+        bool is_harmless = p && p->is_harmless, is_suspect = q->d->golden && !(p && p->is_far);
         if (is_harmless)
             clue.kind = GBX_DIAGNOSIS_UNWRITTEN;
-        if (!is_harmless || (q->d->golden && !p->is_far))
+        if (!is_harmless || is_suspect)
             q->clues[kept++] = clue;
+        else
+            ++dropped;
     }
     q->clue_count = kept;
-    q->d->asked[GBX_ASKED_REPLAY].findings -= dropped;
-    return dropped == 0
-               ? NULL
-               : gbx_inquiry_lack(q, GBX_ASKED_REPLAY,
-                                  "what %zu %s unwritten changes no result, and is not "
-                                  "called a finding",
-                                  dropped, dropped == 1 ? "output leaves" : "outputs leave");
+    return report_dropped(q, dropped);
 }
 
 /* All sources that may be harmless, or suspects. */

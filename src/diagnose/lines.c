@@ -39,7 +39,9 @@ static bool may_be_ignored(const gbx_sanitize_finding *finding) {
 static bool is_clue(const gbx_sanitize_finding *finding, bool is_accused) {
     if (!is_accused && may_be_ignored(finding))
         return false;
-    return finding->kind < GBX_SANITIZE_CRASH ||
+    bool is_other = finding->kind == GBX_SANITIZE_OTHER && finding->at.line > 0 &&
+                    finding->sanitizer == GBX_SANITIZE_ADDRESS; /* memcpy of overlapping bytes */
+    return finding->kind < GBX_SANITIZE_CRASH || is_other ||
            (is_accused && !gbx_sanitize_is_note(finding) && finding->at.line > 0);
 }
 
@@ -379,6 +381,7 @@ gbx_status gbx_inquiry_find_variable(const gbx_inquiry *q, gbx_diagnosis_finding
     gbx_kept_run *kept = NULL;
     bool is_asked = finding->kind == GBX_DIAGNOSIS_NOT_REPEATED ||
                     finding->kind == GBX_DIAGNOSIS_NOT_DETERMINISTIC ||
+                    finding->kind == GBX_DIAGNOSIS_UNDECLARED_READ ||
                     finding->kind == GBX_DIAGNOSIS_WRONG_RESULT;
     if (finding->task == GBX_DIAGNOSIS_NOBODY || !is_asked)
         return NULL;

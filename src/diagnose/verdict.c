@@ -56,8 +56,10 @@ static bool is_same_bug(const gbx_diagnosis_finding *a, const gbx_diagnosis_find
     if (a->task == GBX_DIAGNOSIS_NOBODY || b->task == GBX_DIAGNOSIS_NOBODY ||
         memcmp(a->func_ids, b->func_ids, sizeof a->func_ids) != 0)
         return false;
+    /* Of many wrong tasks, a check keeps only what is wrong with the first ones. */
+    bool is_unknown = b->kind == GBX_DIAGNOSIS_WRONG_RESULT && b->slot == GBX_NO_ARGUMENT;
     for (size_t i = 0; i < a->clue_count; ++i)
-        if (a->clues[i].kind == b->kind && a->clues[i].slot == b->clues[0].slot)
+        if (a->clues[i].kind == b->kind && (is_unknown || a->clues[i].slot == b->clues[0].slot))
             return true;
     return false;
 }
