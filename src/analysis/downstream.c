@@ -10,9 +10,6 @@
 #include "base/memory.h"
 #include "tensor/view.h"
 
-/* A view with more pieces is not followed. */
-#define PIECES_MAX (UINT64_C(1) << 16)
-
 typedef struct downstream {
     gbx_entries *entries;
     const uint64_t *guilty; /* sorted */
@@ -55,8 +52,8 @@ static bool begin(downstream *d, const gbx_record_tensor *record, gbx_byte_runs 
         return false;
     }
     gbx_byte_runs_begin(&view, out_runs);
-    d->is_complete &= out_runs->left <= PIECES_MAX;
-    return out_runs->left <= PIECES_MAX;
+    d->is_complete &= out_runs->left <= GBX_FOLLOWED_PIECES;
+    return out_runs->left <= GBX_FOLLOWED_PIECES;
 }
 
 static bool reads_it(downstream *d, const gbx_record_tensor *record) {

@@ -152,8 +152,8 @@ static gbx_status split_chunk(gbx_memory_map *map, place *at) {
 static gbx_status insert(gbx_memory_map *map, place at, const gbx_memory_range *range) {
     if (map->range_count == RANGES_MAX)
         return gbx_fail(GBX_EXHAUSTED,
-                        "auditing the dump: its views cut memory into more than %" PRIu64
-                        " ranges, the most that an audit can track",
+                        MAKING_A_MAP ": its views cut it into more than %" PRIu64
+                                     " ranges, the most that are tracked",
                         RANGES_MAX);
     if (at.chunk == map->chunk_count && map->chunk_count > 0)
         at = (place){map->chunk_count - 1, map->slots[map->chunk_count - 1].chunk->count};
@@ -189,29 +189,35 @@ static gbx_status cut_at(gbx_memory_map *map, uint64_t address) {
     return insert(map, at, &lower);
 }
 
-/* Removes all ranges in [begin, end); none crosses its bounds. */
+/* Removes ranges of a chunk from a place on that begin before `end`. */
+static void remove_from_chunk(gbx_memory_map *map, place at, uint64_t end) {
+    chunk *c = map->slots[at.chunk].chunk;
+    uint32_t count = 0;
+    while (at.range + count < c->count && c->ranges[at.range + count].begin < end)
+        ++count;
+    c->count -= count;
+    map->range_count -= count;
+    memmove(c->ranges + at.range, c->ranges + at.range + count,
+            (c->count - at.range) * sizeof c->ranges[0]);
+}
+
+/* Removes all ranges in [begin, end); none crosses its bounds. Chunks that are empty then lie
+ * together. */
 static void remove_inside(gbx_memory_map *map, uint64_t begin, uint64_t end) {
-    for (;;) {
-        place at = find_place(map, begin);
-        if (at.chunk == map->chunk_count)
-            return;
-        chunk *c = map->slots[at.chunk].chunk;
-        uint32_t count = 0;
-        while (at.range + count < c->count && c->ranges[at.range + count].begin < end)
-            ++count;
-        if (count == 0)
-            return;
-        c->count -= count;
-        map->range_count -= count;
-        memmove(c->ranges + at.range, c->ranges + at.range + count,
-                (c->count - at.range) * sizeof c->ranges[0]);
-        if (c->count == 0) {
-            free(c);
-            --map->chunk_count;
-            memmove(map->slots + at.chunk, map->slots + at.chunk + 1,
-                    (map->chunk_count - at.chunk) * sizeof *map->slots);
-        }
+    place at = find_place(map, begin);
+    size_t next = at.chunk, first_empty = SIZE_MAX, empty = 0;
+    for (; next < map->chunk_count && map->slots[next].first < end; ++next) {
+        remove_from_chunk(map, (place){next, next == at.chunk ? at.range : 0}, end);
+        if (map->slots[next].chunk->count > 0)
+            continue;
+        free(map->slots[next].chunk);
+        first_empty = empty++ == 0 ? next : first_empty;
     }
+    if (empty == 0)
+        return;
+    size_t rest = map->chunk_count - first_empty - empty;
+    memmove(map->slots + first_empty, map->slots + first_empty + empty, rest * sizeof *map->slots);
+    map->chunk_count -= empty;
 }
 
 gbx_status gbx_memory_map_set(gbx_memory_map *map, const gbx_memory_range *range) {

@@ -18,6 +18,7 @@
 
 #include <glassbox/tensor.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "diagnose/internal.h"
 #include "diagnose/taint.h"
@@ -28,10 +29,9 @@ enum {
     PASSES = 16, /* sets that are not followed then count as reaching a result */
     NO_SET = SETS
 };
-#define CALLS_OF_TASK 8 /* on average; likewise */
-#define CALLS_MIN 4096
-#define GAPS_KEPT (UINT64_C(1) << 22) /* ranges of all tasks */
-#define HOST UINT64_MAX               /* wrote it before the run */
+#define FOLLOW_NS (60 * GBX_NS_PER_SECOND) /* likewise; each of the two rounds */
+#define GAPS_KEPT (UINT64_C(1) << 22)      /* ranges of all tasks */
+#define HOST UINT64_MAX                    /* wrote it before the run */
 
 static const char doing[] = "following unwritten elements";
 
@@ -51,6 +51,7 @@ typedef struct part {
     bool is_source;
     bool is_harmless; /* changes no result */
     bool is_far;      /* does not reach the first wrong element, not even as stale values */
+    bool has_begun;   /* in this pass: the view of the output is known */
     bool has_gaps;    /* were asked for, and are kept */
     gbx_dependence gaps;
 } part;
@@ -77,9 +78,10 @@ typedef struct follow {
     gbx_memory_map *written; /* owner: the buffer whose view was written, or HOST; 0: nobody */
     uint64_t asked;          /* sets in this pass, as in DIRECT */
     uint64_t reached;        /* a result; likewise */
-    uint64_t calls_left;
+    int64_t deadline_ns;
     uint64_t gaps_kept;
-    bool has_passed; /* the golden is satisfied */
+    bool has_golden; /* of the run; and */
+    bool has_passed; /* it is satisfied */
     bool is_second;  /* asks for suspects among harmless sources */
 } follow;
 
@@ -151,18 +153,16 @@ static gbx_status make_sets(follow *f) {
 
 static gbx_status ask(follow *f, uint64_t task, uint64_t owners, gbx_dependence *out_answer) {
     *out_answer = (gbx_dependence){.answer = GBX_DEPENDENCE_UNKNOWN};
-    if (f->calls_left < 2)
+    if (gbx_clock_ns() > f->deadline_ns)
         return NULL;
-    f->calls_left -= 2;
     return gbx_dependence_ask(&f->session, task, f->taint, owners, out_answer);
 }
 
 /* Elements that a task does not write. */
 static gbx_status find_gaps(follow *f, uint64_t task, uint32_t slot, gbx_dependence *out_gaps) {
     *out_gaps = (gbx_dependence){.answer = GBX_DEPENDENCE_UNKNOWN};
-    if (f->calls_left == 0)
+    if (gbx_clock_ns() > f->deadline_ns)
         return NULL;
-    --f->calls_left;
     return gbx_dependence_find_kept(&f->session, task, slot, out_gaps);
 }
 
@@ -197,28 +197,33 @@ typedef struct visit {
     gbx_dependence *depends[SETS];
 } visit;
 
-/* Calls `use` with each view of a task at a stage. */
+/* An argument of a task. */
+typedef struct place {
+    uint32_t slot;
+    uint32_t role; /* gbx_role */
+    gbx_tensor view;
+} place;
+
+/* Calls `use` with each tensor of a task at a stage. */
 static gbx_status for_views(follow *f, visit *v, uint32_t stage,
-                            gbx_status (*use)(follow *f, visit *v, uint32_t slot,
-                                              const gbx_tensor *view)) {
+                            gbx_status (*use)(follow *f, visit *v, const place *at)) {
     gbx_entry entry;
     for (uint64_t i = gbx_entries_find(f->entries, v->task); i < gbx_entries_count(f->entries);
          ++i) {
-        gbx_tensor view;
         GBX_TRY(gbx_entries_at(f->entries, i, &entry));
         if (entry.head->task != v->task)
             return NULL;
         if (!entry.tensor || entry.head->stage != stage)
             continue;
-        gbx_record_view(entry.tensor, &view);
-        GBX_TRY(use(f, v, entry.head->arg_index, &view));
+        place at = {.slot = entry.head->arg_index, .role = entry.head->role};
+        gbx_record_view(entry.tensor, &at.view);
+        GBX_TRY(use(f, v, &at));
     }
     return NULL;
 }
 
-static gbx_status look_at_input(follow *f, visit *v, uint32_t slot, const gbx_tensor *view) {
-    (void)slot;
-    v->reads |= gbx_taint_of_view(f->taint, view);
+static gbx_status look_at_input(follow *f, visit *v, const place *at) {
+    v->reads |= gbx_taint_of_view(f->taint, &at->view);
     return NULL;
 }
 
@@ -295,46 +300,72 @@ static gbx_status leave(follow *f, const visit *v, const gbx_tensor *view,
     return gbx_taint_write(f->taint, view, 0, gaps ? gaps : &v->kept.kept);
 }
 
-/* Without an answer, what the output held stays. */
-static gbx_status leave_output(follow *f, visit *v, uint32_t slot, const gbx_tensor *view) {
-    part *p = find_part(v, slot);
+/* What an inout keeps of memory that nobody wrote is not written yet. */
+static gbx_status leave_inout(follow *f, visit *v, const place *at) {
     gbx_dependence asked = {0};
-    bool is_needed = p || (!is_known(f, v) && gbx_taint_of_view(f->taint, view) != 0);
-    if (!is_needed)
-        return leave(f, v, view, NULL);
-    gbx_status status = p ? need_gaps(f, p) : find_gaps(f, v->task, slot, &asked);
-    const gbx_dependence *gaps = p ? &p->gaps : &asked;
-    if (!status && are_gaps_known(gaps))
-        status = leave(f, v, view, gaps->kept.count > 0 ? &gaps->kept : NULL);
+    gbx_status status = NULL;
+    bool is_written = gbx_taint_has_all(f->written, &at->view);
+    if (!is_written)
+        status = find_gaps(f, v->task, at->slot, &asked);
+    if (!status && (is_written || are_gaps_known(&asked)))
+        status = gbx_taint_write(f->written, &at->view, at->view.data, &asked.kept);
+    if (!status)
+        status = gbx_taint_write(f->taint, &at->view, 0, &v->kept.kept);
     gbx_dependence_free(&asked);
     return status;
 }
 
-/* Bytes of a gap that were written before, as a part of the same tensor, are no garbage. */
+/* Without an answer, what the output held stays. */
+static gbx_status leave_output(follow *f, visit *v, const place *at) {
+    if (at->role == GBX_ROLE_INOUT)
+        return leave_inout(f, v, at);
+    part *p = find_part(v, at->slot);
+    gbx_dependence asked = {0};
+    bool is_needed = p || (!is_known(f, v) && gbx_taint_of_view(f->taint, &at->view) != 0);
+    if (!is_needed)
+        return leave(f, v, &at->view, NULL);
+    gbx_status status = p ? need_gaps(f, p) : find_gaps(f, v->task, at->slot, &asked);
+    const gbx_dependence *gaps = p ? &p->gaps : &asked;
+    if (!status && are_gaps_known(gaps))
+        status = leave(f, v, &at->view, gaps->kept.count > 0 ? &gaps->kept : NULL);
+    gbx_dependence_free(&asked);
+    return status;
+}
+
+/* Bytes of a gap that were written before, as a part of the same buffer, are no garbage if a golden
+ * says whether they matter. */
 static gbx_status add_gap(follow *f, const gbx_tensor *view, gbx_address_range gap, uint64_t bits) {
     gbx_memory_range found;
     for (uint64_t at = gap.begin, next; at < gap.end; at = next) {
         bool is_there = gbx_memory_map_find(f->written, at, &found) && found.begin < gap.end;
         next = !is_there ? gap.end : found.begin > at ? found.begin : found.end;
         next = next < gap.end ? next : gap.end;
-        bool is_garbage = !is_there || found.begin > at || f->is_second ||
-                          (found.owner != view->data && found.owner != HOST);
-        if (is_garbage)
+        bool is_written = is_there && found.begin <= at && f->has_golden && !f->is_second &&
+                          (found.owner == view->data || found.owner == HOST);
+        if (!is_written)
             GBX_TRY(gbx_taint_add(f->taint, at, next, bits));
     }
     return NULL;
 }
 
-static gbx_status begin_source(follow *f, visit *v, uint32_t slot, const gbx_tensor *view) {
-    part *p = find_part(v, slot);
+static gbx_status begin_source(follow *f, visit *v, const place *at) {
+    part *p = find_part(v, at->slot);
     if (!p || p->set == NO_SET)
         return NULL;
     GBX_TRY(need_gaps(f, p));
-    if (p->gaps.answer != GBX_DEPENDENCE_SOME || !gbx_taint_can_follow(view))
-        f->reached |= DIRECT(p->set);
+    p->has_begun = p->gaps.answer == GBX_DEPENDENCE_SOME && gbx_taint_can_follow(&at->view);
     for (size_t i = 0; i < p->gaps.kept.count; ++i)
-        GBX_TRY(add_gap(f, view, p->gaps.kept.items[i], DIRECT(p->set)));
+        GBX_TRY(add_gap(f, &at->view, p->gaps.kept.items[i], DIRECT(p->set)));
     return NULL;
+}
+
+/* A source whose output has no record, or whose gaps are unknown, cannot be followed. */
+static void end_sources(follow *f, const visit *v) {
+    for (size_t i = 0; i < v->part_count; ++i) {
+        if (v->parts[i].set != NO_SET && !v->parts[i].has_begun)
+            f->reached |= DIRECT(v->parts[i].set);
+        v->parts[i].has_begun = false;
+    }
 }
 
 static gbx_status leave_dependent(follow *f, const visit *v) {
@@ -350,6 +381,7 @@ static gbx_status follow_task(follow *f, visit *v) {
     GBX_TRY(for_views(f, v, GBX_STAGE_BEFORE, look_at_input));
     GBX_TRY(ask_task(f, v));
     GBX_TRY(for_views(f, v, GBX_STAGE_AFTER, begin_source));
+    end_sources(f, v);
     GBX_TRY(for_views(f, v, GBX_STAGE_AFTER, leave_output));
     return leave_dependent(f, v);
 }
@@ -593,8 +625,7 @@ static gbx_status drop_clues(follow *f) {
 
 /* All sources that may be harmless, or suspects. */
 static gbx_status follow_round(follow *f) {
-    uint64_t calls = CALLS_OF_TASK * gbx_task_graph_count(f->q->graph);
-    f->calls_left = calls > CALLS_MIN ? calls : CALLS_MIN;
+    f->deadline_ns = gbx_clock_ns() + FOLLOW_NS;
     GBX_TRY(make_sets(f));
     return follow_sets(f);
 }
@@ -618,9 +649,9 @@ static gbx_status follow_all(follow *f) {
 
 gbx_status gbx_inquiry_follow(gbx_inquiry *q) {
     const gbx_diagnosis *d = q->d;
-    follow f = {.q = q,
-                .entries = q->request->entries,
-                .has_passed = d->asked[GBX_ASKED_GOLDEN].tasks > 0 && !d->golden};
+    follow f = {
+        .q = q, .entries = q->request->entries, .has_golden = d->asked[GBX_ASKED_GOLDEN].tasks > 0};
+    f.has_passed = f.has_golden && !d->golden;
     gbx_status status = follow_all(&f);
     gbx_replay_session_close(&f.session);
     gbx_memory_map_destroy(f.taint);

@@ -8,8 +8,6 @@
 #include "base/memory.h"
 #include "tensor/view.h"
 
-#define PIECES_MAX (UINT64_C(1) << 16) /* of a view */
-
 static const char doing[] = "following memory";
 
 /* False if nothing of the view is known to lie anywhere. */
@@ -23,7 +21,7 @@ static bool begin(const gbx_tensor *view, gbx_byte_runs *out_runs) {
 
 bool gbx_taint_can_follow(const gbx_tensor *view) {
     gbx_byte_runs runs;
-    return !begin(view, &runs) || runs.left <= PIECES_MAX;
+    return !begin(view, &runs) || runs.left <= GBX_FOLLOWED_PIECES;
 }
 
 uint64_t gbx_taint_of_range(const gbx_memory_map *map, uint64_t begin_at, uint64_t end) {
@@ -41,7 +39,7 @@ uint64_t gbx_taint_of_view(const gbx_memory_map *map, const gbx_tensor *view) {
     uint64_t bits = 0;
     if (gbx_memory_map_count(map) == 0 || !begin(view, &runs))
         return 0;
-    if (runs.left > PIECES_MAX) {
+    if (runs.left > GBX_FOLLOWED_PIECES) {
         int64_t first, end;
         gbx_tensor_extent(view, &first, &end);
         return gbx_taint_of_range(map, view->data + (uint64_t)first, view->data + (uint64_t)end);
@@ -49,6 +47,21 @@ uint64_t gbx_taint_of_view(const gbx_memory_map *map, const gbx_tensor *view) {
     while (gbx_byte_runs_next(&runs, &run))
         bits |= gbx_taint_of_range(map, run.begin, run.end);
     return bits;
+}
+
+bool gbx_taint_has_all(const gbx_memory_map *map, const gbx_tensor *view) {
+    gbx_byte_runs runs;
+    gbx_byte_run run;
+    gbx_memory_range found;
+    if (!begin(view, &runs))
+        return true;
+    if (runs.left > GBX_FOLLOWED_PIECES)
+        return false;
+    while (gbx_byte_runs_next(&runs, &run))
+        for (uint64_t at = run.begin; at < run.end; at = found.end)
+            if (!gbx_memory_map_find(map, at, &found) || found.begin > at || found.owner == 0)
+                return false;
+    return true;
 }
 
 gbx_status gbx_taint_add(gbx_memory_map *map, uint64_t begin_at, uint64_t end, uint64_t bits) {
@@ -92,12 +105,15 @@ static gbx_status retain(const gbx_memory_map *map, const gbx_address_range *ran
 }
 
 static gbx_status write_runs(gbx_memory_map *map, gbx_byte_runs *runs, uint64_t bits,
-                             const retained *all) {
+                             const gbx_address_ranges *kept, const retained *all) {
     gbx_byte_run run;
     while (gbx_byte_runs_next(runs, &run))
         if (bits != 0 || gbx_taint_of_range(map, run.begin, run.end) != 0)
             GBX_TRY(
                 gbx_memory_map_set(map, &(const gbx_memory_range){run.begin, run.end, bits, 0}));
+    for (size_t i = 0; kept && bits != 0 && i < kept->count; ++i)
+        GBX_TRY(gbx_memory_map_set(
+            map, &(const gbx_memory_range){kept->items[i].begin, kept->items[i].end, 0, 0}));
     for (uint64_t i = 0; i < all->count; ++i)
         GBX_TRY(gbx_memory_map_set(map, &all->items[i]));
     return NULL;
@@ -108,12 +124,12 @@ gbx_status gbx_taint_write(gbx_memory_map *map, const gbx_tensor *view, uint64_t
     gbx_byte_runs runs;
     retained all = {0};
     gbx_status status = NULL;
-    if (!begin(view, &runs) || runs.left > PIECES_MAX)
+    if (!begin(view, &runs) || runs.left > GBX_FOLLOWED_PIECES)
         return NULL;
     for (size_t i = 0; kept && i < kept->count && !status; ++i)
         status = retain(map, &kept->items[i], &all);
     if (!status)
-        status = write_runs(map, &runs, bits, &all);
+        status = write_runs(map, &runs, bits, kept, &all);
     free(all.items);
     return status;
 }

@@ -3,6 +3,7 @@
 #ifndef GBX_DIAGNOSE_TAINT_H
 #define GBX_DIAGNOSE_TAINT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <glassbox/kernel.h>
@@ -17,12 +18,15 @@ uint64_t gbx_taint_of_range(const gbx_memory_map *map, uint64_t begin, uint64_t 
  * The view is valid, or has no address: then 0. */
 uint64_t gbx_taint_of_view(const gbx_memory_map *map, const gbx_tensor *view);
 
+/* Whether every byte of a view has bits; false if the view has too many pieces. */
+bool gbx_taint_has_all(const gbx_memory_map *map, const gbx_tensor *view);
+
 /* Adds bits to what a range has. */
 GBX_MUST_USE gbx_status gbx_taint_add(gbx_memory_map *map, uint64_t begin, uint64_t end,
                                       uint64_t bits);
 
-/* Sets the bits of a view's bytes, but those in `kept`: they keep theirs. A view with too many
- * pieces is left as it is. */
+/* Sets the bits of a view's bytes, but those in `kept`, which lie in the view: they keep theirs. A
+ * view with too many pieces is left as it is. */
 GBX_MUST_USE gbx_status gbx_taint_write(gbx_memory_map *map, const gbx_tensor *view, uint64_t bits,
                                         const gbx_address_ranges *kept);
 

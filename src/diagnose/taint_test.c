@@ -68,7 +68,7 @@ static void write_both(gbx_memory_map *map, uint64_t *bits, uint64_t *seed) {
     check_good(gbx_taint_write(map, &view, set, keeps ? &kept : NULL));
     mark_view(&view, is_written);
     for (uint64_t i = 0; i < BYTES; ++i)
-        if (is_written[i] && !(keeps && is_kept[i] && bits[i] != 0))
+        if (is_written[i] && !(keeps && is_kept[i]))
             bits[i] = set;
 }
 
@@ -77,13 +77,16 @@ static void compare(const gbx_memory_map *map, const uint64_t *bits, uint64_t *s
     gbx_tensor view = random_view(seed);
     uint64_t begin = random_below(seed, BYTES), end = begin + random_below(seed, BYTES - begin);
     uint64_t of_range = 0, of_view = 0;
+    bool has_all = true;
     mark_view(&view, is_read);
     for (uint64_t i = 0; i < BYTES; ++i) {
         of_range |= i >= begin && i < end ? bits[i] : 0;
         of_view |= is_read[i] ? bits[i] : 0;
+        has_all &= !is_read[i] || bits[i] != 0;
     }
     assert_int_equal(gbx_taint_of_range(map, BASE + begin, BASE + end), of_range);
     assert_int_equal(gbx_taint_of_view(map, &view), of_view);
+    assert_int_equal(gbx_taint_has_all(map, &view), has_all);
 }
 
 static void agrees_with_single_bytes(void **state) {

@@ -10,9 +10,9 @@
 #include "replay/worker/pattern.h"
 #include "tensor/view.h"
 
-/* Patterns hold no NaN, and 0 times a pattern is 0: a last call has NaN in floats. */
-enum { CALLS = GBX_PATTERNS + 1, NAN_CALL = GBX_PATTERNS };
-#define PIECES_MAX (UINT64_C(1) << 16) /* of a view */
+/* What is in the bytes that are asked about: after the patterns what the dump has there, and values
+ * that flags, counts and indices have; last NaN, if there are floats: 0 times a pattern is 0. */
+enum { DUMP_CALL = GBX_PATTERNS, ZERO_CALL, ONE_CALL, NAN_CALL, CALLS };
 
 static const char doing[] = "changing the inputs of a task";
 
@@ -39,7 +39,7 @@ static uint64_t width_of(const gbx_tensor *tensor) {
 /* False if it has no elements, or cannot be followed. */
 static bool begin(const gbx_tensor *view, gbx_byte_runs *out_runs) {
     gbx_byte_runs_begin(view, out_runs);
-    return out_runs->left > 0 && out_runs->left <= PIECES_MAX;
+    return out_runs->left > 0 && out_runs->left <= GBX_FOLLOWED_PIECES;
 }
 
 static bool can_follow(const gbx_tensor *view) {
@@ -103,14 +103,32 @@ static bool is_asked_about(const asking *a, const gbx_replay_argument *argument)
            (a->map || argument->slot == a->slot);
 }
 
+static uint64_t one_of(uint32_t dtype) {
+    switch (dtype) {
+    case GBX_FLOAT32:
+        return 0x3f800000;
+    case GBX_FLOAT16:
+        return 0x3c00;
+    case GBX_BFLOAT16:
+        return 0x3f80;
+    default:
+        return dtype == GBX_FLOAT64 ? UINT64_C(0x3ff0000000000000) : 1;
+    }
+}
+
+/* `bytes` holds what the dump has. */
 static void fill(int number, const gbx_tensor *tensor, uint32_t salt, unsigned char *bytes,
                  uint64_t count) {
-    if (number == NAN_CALL && gbx_dtype_is_float(tensor->dtype)) {
+    uint64_t one = one_of(tensor->dtype), width = width_of(tensor);
+    bool is_float = gbx_dtype_is_float(tensor->dtype);
+    if (number < GBX_PATTERNS)
+        gbx_pattern_fill(number, gbx_pattern_flavour_of(1u << width), salt, bytes, count);
+    else if (number == ZERO_CALL)
+        memset(bytes, 0, count);
+    else if (number == NAN_CALL && is_float)
         memset(bytes, 0xff, count);
-        return;
-    }
-    int pattern = number == NAN_CALL ? GBX_PATTERN_OTHER : number;
-    gbx_pattern_fill(pattern, gbx_pattern_flavour_of(1u << width_of(tensor)), salt, bytes, count);
+    for (uint64_t at = 0; number == ONE_CALL && at < count; at += width)
+        memcpy(bytes + at, &one, width);
 }
 
 static gbx_status make_start(asking *a, int number, uint32_t i) {
@@ -125,6 +143,7 @@ static gbx_status make_start(asking *a, int number, uint32_t i) {
             ? gbx_reader_read_payload(a->session->reader, argument->before_offset, *start, bytes)
             : gbx_fail_memory("%s", doing);
     if (!status) {
+        memcpy(filled, *start, bytes);
         fill(number, &argument->tensor, i, filled, bytes);
         change(a, &argument->tensor, filled, *start, &is_any);
     }
@@ -167,6 +186,11 @@ static gbx_status call(asking *a, int number) {
             status = keep(a, i, GBX_KEPT_FIRST, &a->left[number][i]);
     gbx_replay_outcome_free(&outcome);
     ++a->calls;
+    for (uint32_t i = 0; i < a->task.argument_count; ++i)
+        if (!is_output(&a->task.arguments[i])) { /* an inout is compared with it */
+            free(a->start[number][i]);
+            a->start[number][i] = NULL;
+        }
     return status;
 }
 
