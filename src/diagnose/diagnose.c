@@ -136,6 +136,29 @@ gbx_status gbx_inquiry_lack(gbx_inquiry *q, gbx_diagnosis_question question, con
     return gbx_fail_memory("diagnosing");
 }
 
+gbx_status gbx_inquiry_note(gbx_inquiry *q, gbx_diagnosis_question question, const char *format,
+                            ...) {
+    gbx_diagnosis_asked *asked = &q->d->asked[question];
+    char *text = NULL, *all = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length >= 0 && !asked->why) {
+        asked->why = text;
+        return NULL;
+    }
+    if (length >= 0) {
+        length = asprintf(&all, "%s; %s", asked->why, text);
+        free(text);
+    }
+    if (length < 0)
+        return gbx_fail_memory("diagnosing");
+    free(asked->why);
+    asked->why = all;
+    return NULL;
+}
+
 gbx_status gbx_inquiry_open_session(const gbx_inquiry *q, gbx_replay_session *out_session) {
     const gbx_replay_session_config config = {.entries = q->request->entries,
                                               .directory = q->request->directory,

@@ -27,6 +27,10 @@ GBX_MUST_USE gbx_status gbx_inquiry_add(gbx_inquiry *q, gbx_clue clue);
 GBX_MUST_USE gbx_status gbx_inquiry_lack(gbx_inquiry *q, gbx_diagnosis_question question,
                                          const char *format, ...) GBX_PRINTF(3, 4);
 
+/* Notes something more to say of a question, whatever else is noted. As printf. */
+GBX_MUST_USE gbx_status gbx_inquiry_note(gbx_inquiry *q, gbx_diagnosis_question question,
+                                         const char *format, ...) GBX_PRINTF(3, 4);
+
 /* To call tasks one at a time. The caller closes the session, even after a failure. */
 GBX_MUST_USE gbx_status gbx_inquiry_open_session(const gbx_inquiry *q,
                                                  gbx_replay_session *out_session);

@@ -235,7 +235,7 @@ static gbx_status report_dropped(gbx_inquiry *q, const dropped *all) {
     q->d->asked[GBX_ASKED_RACES].findings -= all->races;
     q->d->asked[GBX_ASKED_REPLAY].findings -= all->sums;
     if (all->races > 0)
-        GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_RACES,
+        GBX_TRY(gbx_inquiry_note(q, GBX_ASKED_RACES,
                                  "%zu %s that %s on the order of blocks %s atomic, says the thread "
                                  "sanitizer, and %s not called %s",
                                  all->races, all->races == 1 ? "access" : "accesses",
@@ -243,7 +243,7 @@ static gbx_status report_dropped(gbx_inquiry *q, const dropped *all) {
                                  all->races == 1 ? "is" : "are", all->races == 1 ? "is" : "are",
                                  all->races == 1 ? "a race" : "races"));
     if (all->sums > 0)
-        GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_REPLAY,
+        GBX_TRY(gbx_inquiry_note(q, GBX_ASKED_REPLAY,
                                  "%zu %s other values in each call without a race, says the thread "
                                  "sanitizer, and the golden accepts them: atomic sums, perhaps",
                                  all->tasks, all->tasks == 1 ? "task leaves" : "tasks leave"));

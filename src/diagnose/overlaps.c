@@ -1,8 +1,11 @@
 /*
- * Do two tasks without order really share memory? An audit knows what they declare: whole buffers,
- * perhaps, of which each writes its own rows. Their kernels are called again to see which bytes
- * they write, and whether a reader's outputs depend on them. And what such a task leaves of a
- * buffer holds rows of others, which may change without anything being wrong.
+ * Do tasks without order really share memory? An audit knows what they declare: whole buffers,
+ * perhaps, of which each writes its own rows. Kernels are called again to see which bytes they
+ * write, and whether what they leave depends on bytes that a task without order writes. A buffer of
+ * which nobody does is *apart*, whatever its tasks declare; of any other all findings stay.
+ *
+ * What a task leaves of a buffer that is apart holds rows of others, which may change without
+ * anything being wrong.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,60 +14,60 @@
 #include <glassbox/tensor.h>
 
 #include "analysis/byte_runs.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "diagnose/internal.h"
 #include "diagnose/taint.h"
 
-enum { CALLS_MAX = 4096 }; /* pairs that are not asked about then stay findings */
-#define GAPS_KEPT (UINT64_C(1) << 22)
-#define CHANGE_MAX (UINT64_C(1) << 26) /* bytes */
+enum { TASKS_MAX = 2048 }; /* of a buffer */
+#define OVERLAPS_NS                                                                                \
+    (60 * GBX_NS_PER_SECOND)            /* buffers that are not looked at by then are not apart */
+#define RANGES_KEPT (UINT64_C(1) << 22) /* that tasks write, all together */
+#define CHANGE_MAX (UINT64_C(1) << 26)  /* bytes */
 
 static const char doing[] = "comparing what tasks write";
 
-/* What a task writes of one argument. */
-typedef struct writer {
+/* A task reads or writes a view of a buffer. */
+typedef struct touch {
+    uint64_t base; /* of the buffer */
+    uint64_t place;
     uint64_t task;
     uint32_t slot;
+    bool is_write;
     gbx_tensor view;
-    bool is_asked;
-    gbx_dependence gaps;
-} writer;
+    gbx_address_ranges written; /* really */
+} touch;
+
+typedef struct buffer {
+    uint64_t base;
+    size_t first; /* in o->accesses */
+    size_t count;
+    bool is_apart;
+} buffer;
+
+/* All accesses of one task to a buffer. */
+typedef struct user {
+    size_t first;
+    size_t count;
+} user;
 
 typedef struct overlaps {
     gbx_inquiry *q;
     gbx_replay_session session;
-    writer *writers; /* by task and slot */
-    size_t count;
-    uint64_t capacity;
-    gbx_memory_map *first;  /* what one task writes: 1 */
-    gbx_memory_map *second; /* and the other */
-    uint64_t calls_left;
-    uint64_t gaps_kept;
+    buffer *buffers; /* by base */
+    size_t buffer_count;
+    uint64_t buffer_capacity;
+    touch *accesses; /* by buffer, then in graph order */
+    size_t access_count;
+    uint64_t access_capacity;
+    user *users;  /* of one buffer */
+    bool *before; /* TASKS_MAX for each: whether it waits for another user */
+    gbx_memory_map *map;
+    int64_t deadline_ns;
+    uint64_t ranges_kept;
 } overlaps;
 
-/* --- writers --- */
-
-static int compare_writers(const void *a, const void *b) {
-    const writer *x = a, *y = b;
-    int order = (x->task > y->task) - (x->task < y->task);
-    return order != 0 ? order : (x->slot > y->slot) - (x->slot < y->slot);
-}
-
-static gbx_status read_side(const overlaps *o, const gbx_audit_side *side, writer *out_writer) {
-    gbx_entry entry;
-    GBX_TRY(gbx_entries_at(o->q->request->entries, side->entry, &entry));
-    *out_writer = (writer){.task = side->task, .slot = entry.head->arg_index};
-    if (entry.tensor)
-        gbx_record_view(entry.tensor, &out_writer->view);
-    return NULL;
-}
-
-static gbx_status add_writer(overlaps *o, const gbx_audit_side *side) {
-    GBX_TRY(gbx_array_reserve(&o->writers, &o->capacity, o->count + 1, doing));
-    GBX_TRY(read_side(o, side, &o->writers[o->count]));
-    ++o->count;
-    return NULL;
-}
+/* --- which buffers --- */
 
 static bool is_about_pair(const gbx_audit_finding *f) {
     return f->kind == GBX_AUDIT_READ_TOO_EARLY || f->kind == GBX_AUDIT_OVERLAPPING_WRITES;
@@ -75,93 +78,237 @@ static bool is_about_change(const gbx_audit_finding *f) {
     return !is_about_pair(f) && !f->is_seen;
 }
 
-static gbx_status gather(overlaps *o) {
+static gbx_status view_of(const overlaps *o, const gbx_audit_side *side, gbx_tensor *out_view) {
+    gbx_entry entry;
+    *out_view = (gbx_tensor){0};
+    GBX_TRY(gbx_entries_at(o->q->request->entries, side->entry, &entry));
+    if (entry.tensor)
+        gbx_record_view(entry.tensor, out_view);
+    return NULL;
+}
+
+static gbx_status add_buffer(overlaps *o, const gbx_audit_side *side) {
+    gbx_tensor view;
+    GBX_TRY(view_of(o, side, &view));
+    GBX_TRY(gbx_array_reserve(&o->buffers, &o->buffer_capacity, o->buffer_count + 1, doing));
+    o->buffers[o->buffer_count++] = (buffer){.base = view.data};
+    return NULL;
+}
+
+static int compare_numbers(uint64_t a, uint64_t b) {
+    return (a > b) - (a < b);
+}
+
+static int compare_buffers(const void *a, const void *b) {
+    const buffer *x = a, *y = b;
+    return compare_numbers(x->base, y->base);
+}
+
+static gbx_status find_buffers(overlaps *o) {
     const gbx_audit *audit = &o->q->d->audit;
     size_t kept = 0;
-    for (size_t i = 0; i < audit->finding_count; ++i) {
-        const gbx_audit_finding *f = &audit->findings[i];
-        if (is_about_pair(f) || is_about_change(f))
-            GBX_TRY(add_writer(o, &f->first));
-        if (f->kind == GBX_AUDIT_OVERLAPPING_WRITES)
-            GBX_TRY(add_writer(o, &f->second));
+    for (size_t i = 0; i < audit->finding_count; ++i)
+        if (is_about_pair(&audit->findings[i]) || is_about_change(&audit->findings[i]))
+            GBX_TRY(add_buffer(o, &audit->findings[i].first));
+    if (o->buffer_count > 0)
+        qsort(o->buffers, o->buffer_count, sizeof *o->buffers, compare_buffers);
+    for (size_t i = 0; i < o->buffer_count; ++i)
+        if (kept == 0 || o->buffers[kept - 1].base != o->buffers[i].base)
+            o->buffers[kept++] = o->buffers[i];
+    o->buffer_count = kept;
+    return NULL;
+}
+
+static buffer *find_buffer(const overlaps *o, uint64_t base) {
+    const buffer key = {.base = base};
+    return o->buffer_count == 0
+               ? NULL
+               : bsearch(&key, o->buffers, o->buffer_count, sizeof key, compare_buffers);
+}
+
+/* --- who uses them --- */
+
+static gbx_status add_access(overlaps *o, const gbx_entry *entry, uint64_t place) {
+    touch made = {.place = place,
+                  .task = entry->head->task,
+                  .slot = entry->head->arg_index,
+                  .is_write = entry->head->stage != GBX_STAGE_BEFORE};
+    if (!entry->tensor)
+        return NULL;
+    gbx_record_view(entry->tensor, &made.view);
+    made.base = made.view.data;
+    if (!find_buffer(o, made.base))
+        return NULL;
+    GBX_TRY(gbx_array_reserve(&o->accesses, &o->access_capacity, o->access_count + 1, doing));
+    o->accesses[o->access_count++] = made;
+    return NULL;
+}
+
+static int compare_accesses(const void *a, const void *b) {
+    const touch *x = a, *y = b;
+    int order = compare_numbers(x->base, y->base);
+    return order != 0 ? order : compare_numbers(x->place, y->place);
+}
+
+static gbx_status find_accesses(overlaps *o) {
+    gbx_entries *entries = o->q->request->entries;
+    gbx_entry entry;
+    for (uint64_t i = 0; i < gbx_entries_count(entries); ++i) {
+        GBX_TRY(gbx_entries_at(entries, i, &entry));
+        uint64_t place = gbx_task_graph_place(o->q->graph, entry.head->task);
+        GBX_TRY(add_access(o, &entry, place));
     }
-    if (o->count > 0)
-        qsort(o->writers, o->count, sizeof *o->writers, compare_writers);
-    for (size_t i = 0; i < o->count; ++i)
-        if (kept == 0 || compare_writers(&o->writers[kept - 1], &o->writers[i]) != 0)
-            o->writers[kept++] = o->writers[i];
-    o->count = kept;
+    if (o->access_count > 0)
+        qsort(o->accesses, o->access_count, sizeof *o->accesses, compare_accesses);
+    for (size_t i = 0; i < o->access_count; ++i) {
+        buffer *b = find_buffer(o, o->accesses[i].base);
+        b->first = b->count++ == 0 ? i : b->first;
+    }
     return NULL;
 }
 
-static bool is_known(const writer *w) {
-    return (w->gaps.answer == GBX_DEPENDENCE_SOME || w->gaps.answer == GBX_DEPENDENCE_NONE) &&
-           gbx_taint_can_follow(&w->view);
+/* --- what they write --- */
+
+static bool is_late(const overlaps *o) {
+    return gbx_clock_ns() > o->deadline_ns;
 }
 
-/* Its gaps stay as long as there is room. */
-static gbx_status need_gaps(overlaps *o, writer *w) {
-    if (w->is_asked)
-        return NULL;
-    gbx_dependence_free(&w->gaps);
-    if (o->calls_left == 0)
-        return NULL;
-    --o->calls_left;
-    GBX_TRY(gbx_dependence_find_kept(&o->session, w->task, w->slot, &w->gaps));
-    w->is_asked = o->gaps_kept + w->gaps.kept.count <= GAPS_KEPT;
-    o->gaps_kept += w->is_asked ? w->gaps.kept.count : 0;
+/* The ranges of the map that have an owner. */
+static gbx_status take_ranges(overlaps *o, gbx_address_ranges *out_ranges) {
+    gbx_memory_range found;
+    for (uint64_t at = 0; gbx_memory_map_find(o->map, at, &found); at = found.end) {
+        if (found.owner == 0)
+            continue;
+        GBX_TRY(gbx_array_reserve(&out_ranges->items, &out_ranges->capacity, out_ranges->count + 1,
+                                  doing));
+        out_ranges->items[out_ranges->count++] = (gbx_address_range){found.begin, found.end};
+    }
     return NULL;
 }
 
-/* Puts what the task of a side writes into a map; *out_is_known is false if that is unknown. */
-static gbx_status map_writes(overlaps *o, const gbx_audit_side *side, gbx_memory_map *map,
-                             bool *out_is_known) {
-    writer key;
-    GBX_TRY(read_side(o, side, &key));
-    writer *w = bsearch(&key, o->writers, o->count, sizeof key, compare_writers);
+/* *out_is_known is false if nobody knows what the task writes. */
+static gbx_status find_written(overlaps *o, touch *a, bool *out_is_known) {
+    gbx_dependence gaps;
     *out_is_known = false;
-    gbx_memory_map_clear(map);
-    GBX_TRY(need_gaps(o, w));
-    *out_is_known = is_known(w);
-    if (!*out_is_known)
+    if (is_late(o) || a->place == UINT64_MAX || !gbx_taint_can_follow(&a->view))
         return NULL;
-    GBX_TRY(gbx_taint_write(map, &w->view, 1, NULL));
-    for (size_t i = 0; i < w->gaps.kept.count; ++i) {
-        const gbx_address_range *gap = &w->gaps.kept.items[i];
-        GBX_TRY(gbx_memory_map_set(map, &(const gbx_memory_range){gap->begin, gap->end, 0, 0}));
-    }
-    return NULL;
+    gbx_status status = gbx_dependence_find_kept(&o->session, a->task, a->slot, &gaps);
+    bool is_known = gaps.answer == GBX_DEPENDENCE_SOME || gaps.answer == GBX_DEPENDENCE_NONE;
+    gbx_memory_map_clear(o->map);
+    if (!status && is_known)
+        status = gbx_taint_write(o->map, &a->view, 1, &gaps.kept);
+    if (!status && is_known)
+        status = take_ranges(o, &a->written);
+    gbx_dependence_free(&gaps);
+    o->ranges_kept += a->written.count;
+    *out_is_known = is_known && o->ranges_kept <= RANGES_KEPT;
+    return status;
 }
 
-/* --- pairs --- */
+/* --- order --- */
 
-static bool are_disjoint(const gbx_memory_map *a, const gbx_memory_map *b) {
-    gbx_memory_range range;
-    for (uint64_t at = 0; gbx_memory_map_find(a, at, &range); at = range.end)
-        if (range.owner != 0 && gbx_taint_of_range(b, range.begin, range.end) != 0)
+static bool is_ordered_by_time(const gbx_graph_task *a, const gbx_graph_task *b) {
+    return a->end_ns <= b->begin_ns || b->end_ns <= a->begin_ns;
+}
+
+/* Whether one of two users waits for the other; `earlier` comes first in graph order. */
+static bool is_ordered(const overlaps *o, const user *earlier, const user *later) {
+    const touch *a = &o->accesses[earlier->first], *b = &o->accesses[later->first];
+    if (o->q->d->audit.counts.has_edges)
+        return gbx_task_graph_is_before(o->q->graph, a->task, b->task);
+    return is_ordered_by_time(gbx_task_graph_at(o->q->graph, a->place),
+                              gbx_task_graph_at(o->q->graph, b->place));
+}
+
+/* The users of a buffer, and their order; false if there are too many. */
+static bool find_users(overlaps *o, const buffer *b, size_t *out_count) {
+    size_t count = 0, end = b->first + b->count;
+    for (size_t first = b->first, next; first < end; first = next, ++count) {
+        for (next = first + 1; next < end && o->accesses[next].place == o->accesses[first].place;
+             ++next)
+            ;
+        if (count == TASKS_MAX)
             return false;
+        o->users[count] = (user){first, next - first};
+    }
+    for (size_t later = 0; later < count; ++later)
+        for (size_t earlier = 0; earlier < later; ++earlier)
+            o->before[later * TASKS_MAX + earlier] =
+                is_ordered(o, &o->users[earlier], &o->users[later]);
+    *out_count = count;
     return true;
 }
 
-static gbx_status compare_writes(overlaps *o, const gbx_audit_finding *f, bool *out_are_apart) {
-    bool is_first_known, is_second_known;
-    GBX_TRY(map_writes(o, &f->first, o->first, &is_first_known));
-    GBX_TRY(map_writes(o, &f->second, o->second, &is_second_known));
-    *out_are_apart = is_first_known && is_second_known && are_disjoint(o->first, o->second);
+static bool are_ordered(const overlaps *o, size_t a, size_t b) {
+    return a < b ? o->before[b * TASKS_MAX + a] : o->before[a * TASKS_MAX + b];
+}
+
+/* --- buffers that are apart --- */
+
+/* Maps what all users write that are not ordered with one. */
+static gbx_status map_others(overlaps *o, size_t one, size_t count) {
+    gbx_memory_map_clear(o->map);
+    for (size_t other = 0; other < count; ++other) {
+        const user *u = &o->users[other];
+        for (size_t i = 0; other != one && !are_ordered(o, one, other) && i < u->count; ++i) {
+            const gbx_address_ranges *written = &o->accesses[u->first + i].written;
+            for (size_t k = 0; k < written->count; ++k)
+                GBX_TRY(gbx_memory_map_set(o->map,
+                                           &(const gbx_memory_range){written->items[k].begin,
+                                                                     written->items[k].end, 1, 0}));
+        }
+    }
     return NULL;
 }
 
-static gbx_status compare_read(overlaps *o, const gbx_audit_finding *f, bool *out_are_apart) {
-    bool is_writer_known;
-    gbx_dependence answer;
-    GBX_TRY(map_writes(o, &f->first, o->first, &is_writer_known));
-    if (!is_writer_known || o->calls_left == 0)
+/* Whether a task neither writes nor depends on what the map has. */
+static gbx_status is_user_apart(overlaps *o, const user *u, bool *out_is_apart) {
+    bool may_read = false;
+    gbx_dependence answer = {.answer = GBX_DEPENDENCE_NONE};
+    *out_is_apart = true;
+    for (size_t i = 0; i < u->count; ++i) {
+        const touch *a = &o->accesses[u->first + i];
+        for (size_t k = 0; k < a->written.count && *out_is_apart; ++k)
+            *out_is_apart =
+                gbx_taint_of_range(o->map, a->written.items[k].begin, a->written.items[k].end) == 0;
+        may_read |= !a->is_write && gbx_taint_of_view(o->map, &a->view) != 0;
+    }
+    if (!*out_is_apart || !may_read)
         return NULL;
-    --o->calls_left;
-    gbx_status status = gbx_dependence_ask(&o->session, f->second.task, o->first, 1, &answer);
-    *out_are_apart = !status && answer.answer == GBX_DEPENDENCE_NONE;
+    gbx_status status =
+        gbx_dependence_ask(&o->session, o->accesses[u->first].task, o->map, 1, &answer);
+    *out_is_apart = !status && answer.answer == GBX_DEPENDENCE_NONE;
     gbx_dependence_free(&answer);
     return status;
+}
+
+static gbx_status ask_buffer(overlaps *o, buffer *b) {
+    size_t count;
+    bool is_known = true;
+    for (size_t i = b->first; i < b->first + b->count && is_known; ++i)
+        if (o->accesses[i].is_write)
+            GBX_TRY(find_written(o, &o->accesses[i], &is_known));
+    if (!is_known || b->base == 0 || !find_users(o, b, &count))
+        return NULL;
+    b->is_apart = true;
+    for (size_t i = 0; i < count && b->is_apart; ++i) {
+        GBX_TRY(map_others(o, i, count));
+        GBX_TRY(is_user_apart(o, &o->users[i], &b->is_apart));
+        b->is_apart &= !is_late(o);
+    }
+    return NULL;
+}
+
+/* Memory that is cut into too many ranges cannot be compared. */
+static gbx_status ask_buffers(overlaps *o) {
+    for (size_t i = 0; i < o->buffer_count; ++i) {
+        gbx_status status = ask_buffer(o, &o->buffers[i]);
+        if (status && gbx_status_code(status) != GBX_EXHAUSTED)
+            return status;
+        o->buffers[i].is_apart &= !status;
+        gbx_status_free(status);
+    }
+    return NULL;
 }
 
 /* --- changes --- */
@@ -191,8 +338,8 @@ static gbx_status copy_bytes(const overlaps *o, uint64_t entry, uint64_t begin, 
 }
 
 /* Whether all bytes of a range that the writer really wrote are as it left them. */
-static gbx_status are_equal(const overlaps *o, const gbx_audit_finding *f, uint64_t begin,
-                            uint64_t size, bool *out_are) {
+static gbx_status are_equal(const overlaps *o, const gbx_audit_finding *f, const touch *writer,
+                            uint64_t begin, uint64_t size, bool *out_are) {
     unsigned char *left = calloc(2, size), *read = left ? left + size : NULL;
     if (!left)
         return gbx_fail_memory("%s", doing);
@@ -201,56 +348,74 @@ static gbx_status are_equal(const overlaps *o, const gbx_audit_finding *f, uint6
     if (!status)
         status = copy_bytes(o, f->second.entry, begin, size, read);
     *out_are = !status;
-    for (uint64_t i = 0; i < size && *out_are; ++i)
+    for (size_t i = 0; i < writer->written.count && *out_are; ++i) {
+        gbx_address_range range = writer->written.items[i];
+        uint64_t from = range.begin > begin ? range.begin : begin;
+        uint64_t end = range.end < begin + size ? range.end : begin + size;
         *out_are =
-            left[i] == read[i] || gbx_taint_of_range(o->first, begin + i, begin + i + 1) == 0;
+            from >= end || memcmp(left + (from - begin), read + (from - begin), end - from) == 0;
+    }
     free(left);
     return status;
 }
 
-/* Whether the bytes that changed are none that the last writer, by its view, really wrote. */
-static gbx_status compare_change(overlaps *o, const gbx_audit_finding *f, bool *out_are_apart) {
-    bool is_known;
-    writer side;
-    GBX_TRY(read_side(o, &f->first, &side));
-    GBX_TRY(map_writes(o, &f->first, o->first, &is_known));
-    uint64_t begin = side.view.data + (uint64_t)f->first.begin;
-    uint64_t end = side.view.data + (uint64_t)f->first.end;
-    if (!is_known || begin >= end || gbx_dtype_is_packed(side.view.dtype))
-        return NULL;
-    *out_are_apart = gbx_taint_of_range(o->first, begin, end) == 0;
-    if (*out_are_apart || f->is_result || end - begin > CHANGE_MAX)
-        return NULL;
-    return are_equal(o, f, begin, end - begin, out_are_apart);
+static const touch *find_writer(const overlaps *o, const buffer *b, const gbx_audit_side *side) {
+    gbx_entry entry;
+    gbx_status status = gbx_entries_at(o->q->request->entries, side->entry, &entry);
+    uint32_t slot = status ? GBX_NO_ARGUMENT : entry.head->arg_index;
+    gbx_status_free(status);
+    for (size_t i = b->first; i < b->first + b->count; ++i) {
+        const touch *a = &o->accesses[i];
+        if (a->is_write && a->task == side->task && a->slot == slot)
+            return a;
+    }
+    return NULL;
 }
 
-/* Memory that is cut into too many ranges cannot be compared. */
-static gbx_status compare(overlaps *o, const gbx_audit_finding *f, bool *out_are_apart) {
-    *out_are_apart = false;
-    gbx_status status = f->kind == GBX_AUDIT_READ_TOO_EARLY ? compare_read(o, f, out_are_apart)
-                        : is_about_pair(f)                  ? compare_writes(o, f, out_are_apart)
-                                                            : compare_change(o, f, out_are_apart);
-    if (gbx_status_code(status) != GBX_EXHAUSTED)
-        return status;
-    gbx_status_free(status);
-    gbx_memory_map_clear(o->first);
-    gbx_memory_map_clear(o->second);
-    return NULL;
+/* Whether the bytes that changed are none that the last writer, by its view, really wrote. */
+static gbx_status are_of_others(const overlaps *o, const buffer *b, const gbx_audit_finding *f,
+                                bool *out_are) {
+    const touch *writer = find_writer(o, b, &f->first);
+    uint64_t begin = b->base + (uint64_t)f->first.begin, end = b->base + (uint64_t)f->first.end;
+    bool is_inside = false;
+    *out_are = false;
+    if (!writer || begin >= end || gbx_dtype_is_packed(writer->view.dtype))
+        return NULL;
+    for (size_t i = 0; i < writer->written.count; ++i)
+        is_inside |= writer->written.items[i].begin < end && writer->written.items[i].end > begin;
+    *out_are = !is_inside;
+    if (!is_inside || f->is_result || end - begin > CHANGE_MAX)
+        return NULL;
+    return are_equal(o, f, writer, begin, end - begin, out_are);
 }
 
 /* --- clues --- */
 
+static gbx_status is_harmless(const overlaps *o, const gbx_audit_finding *f, bool *out_is) {
+    gbx_tensor first, second = {0};
+    *out_is = false;
+    GBX_TRY(view_of(o, &f->first, &first));
+    const buffer *b = find_buffer(o, first.data);
+    if (!b || !b->is_apart)
+        return NULL;
+    if (is_about_change(f))
+        return are_of_others(o, b, f, out_is);
+    GBX_TRY(view_of(o, &f->second, &second));
+    *out_is = second.data == first.data;
+    return NULL;
+}
+
 static gbx_status report_dropped(gbx_inquiry *q, size_t pairs, size_t changes) {
     q->d->asked[GBX_ASKED_AUDIT].findings -= pairs + changes;
     if (pairs > 0)
-        GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_AUDIT,
+        GBX_TRY(gbx_inquiry_note(q, GBX_ASKED_AUDIT,
                                  "%zu %s without order that %s the same memory %s no byte of it, "
                                  "and %s not called a finding",
                                  pairs, pairs == 1 ? "pair of tasks" : "pairs of tasks",
                                  pairs == 1 ? "declares" : "declare",
                                  pairs == 1 ? "shares" : "share", pairs == 1 ? "is" : "are"));
     if (changes > 0)
-        GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_AUDIT,
+        GBX_TRY(gbx_inquiry_note(q, GBX_ASKED_AUDIT,
                                  "%zu %s of bytes that the task which declares to write them "
                                  "leaves to others %s not called a finding",
                                  changes, changes == 1 ? "change" : "changes",
@@ -263,38 +428,50 @@ static gbx_status drop_clues(overlaps *o) {
     size_t kept = 0, pairs = 0, changes = 0;
     for (size_t i = 0; i < q->clue_count; ++i) {
         const gbx_clue clue = q->clues[i];
-        const gbx_audit_finding *f =
-            clue.source == GBX_CLUE_AUDIT ? &q->d->audit.findings[clue.index] : NULL;
-        bool are_apart = false;
-        if (f && (is_about_pair(f) || is_about_change(f)))
-            GBX_TRY(compare(o, f, &are_apart));
-        if (!are_apart)
+        bool is_pair = false, is_dropped = false;
+        if (clue.source == GBX_CLUE_AUDIT) {
+            const gbx_audit_finding *f = &q->d->audit.findings[clue.index];
+            is_pair = is_about_pair(f);
+            if (is_pair || is_about_change(f))
+                GBX_TRY(is_harmless(o, f, &is_dropped));
+        }
+        pairs += is_dropped && is_pair;
+        changes += is_dropped && !is_pair;
+        if (!is_dropped)
             q->clues[kept++] = clue;
-        else
-            *(is_about_pair(f) ? &pairs : &changes) += 1;
     }
     q->clue_count = kept;
     return report_dropped(q, pairs, changes);
 }
 
 static gbx_status compare_all(overlaps *o) {
-    GBX_TRY(gather(o));
-    if (o->count == 0)
+    /* Findings that are not listed may be about these buffers, too. */
+    if (o->q->d->audit.counts.has_more)
         return NULL;
+    GBX_TRY(find_buffers(o));
+    if (o->buffer_count == 0)
+        return NULL;
+    GBX_TRY(find_accesses(o));
+    o->users = calloc(TASKS_MAX, sizeof *o->users);
+    o->before = calloc((size_t)TASKS_MAX * TASKS_MAX, sizeof *o->before);
+    if (!o->users || !o->before)
+        return gbx_fail_memory("%s", doing);
     GBX_TRY(gbx_inquiry_open_session(o->q, &o->session));
-    GBX_TRY(gbx_memory_map_create(GBX_OFFSETS_STAY, &o->first));
-    GBX_TRY(gbx_memory_map_create(GBX_OFFSETS_STAY, &o->second));
+    GBX_TRY(gbx_memory_map_create(GBX_OFFSETS_STAY, &o->map));
+    GBX_TRY(ask_buffers(o));
     return drop_clues(o);
 }
 
 gbx_status gbx_inquiry_compare_overlaps(gbx_inquiry *q) {
-    overlaps o = {.q = q, .calls_left = CALLS_MAX};
+    overlaps o = {.q = q, .deadline_ns = gbx_clock_ns() + OVERLAPS_NS};
     gbx_status status = compare_all(&o);
     gbx_replay_session_close(&o.session);
-    gbx_memory_map_destroy(o.first);
-    gbx_memory_map_destroy(o.second);
-    for (size_t i = 0; i < o.count; ++i)
-        gbx_dependence_free(&o.writers[i].gaps);
-    free(o.writers);
+    gbx_memory_map_destroy(o.map);
+    for (size_t i = 0; i < o.access_count; ++i)
+        free(o.accesses[i].written.items);
+    free(o.accesses);
+    free(o.buffers);
+    free(o.users);
+    free(o.before);
     return status;
 }
