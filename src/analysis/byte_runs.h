@@ -8,7 +8,7 @@
 #include <glassbox/kernel.h>
 
 /* A view with more pieces is not followed from task to task. */
-#define GBX_FOLLOWED_PIECES (UINT64_C(1) << 16)
+#define GBX_FOLLOWED_PIECES (UINT64_C(1) << 20)
 
 typedef struct gbx_byte_run {
     uint64_t begin;

@@ -126,6 +126,7 @@ typedef struct gbx_clue {
     uint32_t item;
     uint32_t rank;    /* of clues of one kind about one task: the lowest explains most */
     uint32_t slot;    /* of the argument; GBX_NO_ARGUMENT for none */
+    bool is_weak;     /* said only if nothing else is found */
     bool is_assigned; /* to the task that did it; `other` is the one that noticed it, if one did */
 } gbx_clue;
 

@@ -171,6 +171,8 @@ static int compare_clues(const void *a, const void *b) {
     if (order == 0)
         order = compare_numbers(x->task, y->task);
     if (order == 0)
+        order = x->is_weak - y->is_weak;
+    if (order == 0)
         order = compare_numbers(x->kind, y->kind);
     if (order == 0)
         order = compare_numbers(x->rank, y->rank);

@@ -7,9 +7,10 @@
  * Many tasks are followed at a time: those of one kernel and argument first as one set, which is
  * divided only if anything reaches a result. Whatever cannot be followed counts as reaching one.
  *
- * What an earlier task wrote there, in the same buffer, is no garbage: tasks may share it, each
- * with rows of its own. But it may be stale: if a result is wrong, those whose unwritten elements
- * reach its first wrong element, garbage or not, are suspects where nothing else is found.
+ * What somebody wrote there before is no garbage: tasks may share a buffer, each with rows of its
+ * own. But it may be stale: if a result is wrong, those whose unwritten elements reach its first
+ * wrong element, garbage or not, are suspects where nothing else is found. Without a golden all of
+ * it counts as garbage.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -18,26 +19,29 @@
 
 #include <glassbox/tensor.h>
 
+#include "analysis/byte_runs.h"
+#include "analysis/new_memory.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "diagnose/internal.h"
 #include "diagnose/taint.h"
 
 enum {
-    SETS = 32,   /* that are followed in one pass over the graph */
-    PARTS = 4,   /* that a set is divided into */
-    PASSES = 16, /* sets that are not followed then count as reaching a result */
-    NO_SET = SETS
+    SETS = 31,    /* that are followed in one pass over the graph */
+    PARTS = 4,    /* that a set is divided into */
+    PASSES = 16,  /* sets that are not followed then count as reaching a result */
+    NO_SET = SETS /* its bits are those of all other sources: they may hide what is asked */
 };
 #define FOLLOW_NS (60 * GBX_NS_PER_SECOND) /* likewise; each of the two rounds */
 #define GAPS_KEPT (UINT64_C(1) << 22)      /* ranges of all tasks */
-#define HOST UINT64_MAX                    /* wrote it before the run */
+#define PAYLOAD_MAX (UINT64_C(1) << 26)    /* of an output whose gaps are looked at */
 
 static const char doing[] = "following unwritten elements";
 
 /* In the map: what nobody wrote, and what was computed from it. */
 #define DIRECT(set) (UINT64_C(1) << (set))
-#define COMPUTED(set) (UINT64_C(1) << (SETS + (set)))
+#define COMPUTED(set) (DIRECT(set) << HALF)
+#define HALF 32
 #define LOW UINT64_C(0xffffffff)
 
 /* An output of which a task leaves elements as they were; in order of tasks. */
@@ -75,7 +79,7 @@ typedef struct follow {
     size_t queue_count;
     uint64_t queue_capacity;
     gbx_memory_map *taint;
-    gbx_memory_map *written; /* owner: the buffer whose view was written, or HOST; 0: nobody */
+    gbx_memory_map *written; /* owner 1: by a task */
     uint64_t asked;          /* sets in this pass, as in DIRECT */
     uint64_t reached;        /* a result; likewise */
     int64_t deadline_ns;
@@ -155,7 +159,7 @@ static gbx_status ask(follow *f, uint64_t task, uint64_t owners, gbx_dependence 
     *out_answer = (gbx_dependence){.answer = GBX_DEPENDENCE_UNKNOWN};
     if (gbx_clock_ns() > f->deadline_ns)
         return NULL;
-    return gbx_dependence_ask(&f->session, task, f->taint, owners, out_answer);
+    return gbx_dependence_ask(&f->session, task, f->taint, owners, UINT64_MAX, out_answer);
 }
 
 /* Elements that a task does not write. */
@@ -192,9 +196,9 @@ typedef struct visit {
     const gbx_check_line *line; /* NULL: it was not asked */
     part *parts;
     size_t part_count;
-    uint64_t reads;      /* bits */
-    gbx_dependence kept; /* elements of inouts that hold what they held */
-    gbx_dependence *depends[SETS];
+    uint64_t reads;                    /* bits */
+    gbx_dependence kept;               /* elements of inouts that hold what they held */
+    gbx_dependence *depends[SETS + 1]; /* on each set */
 } visit;
 
 /* An argument of a task. */
@@ -202,6 +206,8 @@ typedef struct place {
     uint32_t slot;
     uint32_t role; /* gbx_role */
     gbx_tensor view;
+    uint64_t payload; /* offset in the payload file */
+    uint64_t stored;
 } place;
 
 /* Calls `use` with each tensor of a task at a stage. */
@@ -215,7 +221,11 @@ static gbx_status for_views(follow *f, visit *v, uint32_t stage,
             return NULL;
         if (!entry.tensor || entry.head->stage != stage)
             continue;
-        place at = {.slot = entry.head->arg_index, .role = entry.head->role};
+        place at = {.slot = entry.head->arg_index,
+                    .role = entry.head->role,
+                    .payload = entry.tensor->bin_offset,
+                    .stored =
+                        gbx_entry_is_overwritten(&entry) ? 0 : gbx_entry_stored_bytes(&entry)};
         gbx_record_view(entry.tensor, &at.view);
         GBX_TRY(use(f, v, &at));
     }
@@ -228,7 +238,7 @@ static gbx_status look_at_input(follow *f, visit *v, const place *at) {
 }
 
 static uint64_t sets_of(uint64_t bits) {
-    return (bits | bits >> SETS) & LOW;
+    return (bits | bits >> HALF) & LOW;
 }
 
 static bool is_answered(const gbx_dependence *answer) {
@@ -265,12 +275,12 @@ static gbx_status ask_task(follow *f, visit *v) {
     uint64_t sets = sets_of(v->reads) & ~f->reached;
     if (sets == 0)
         return NULL;
-    GBX_TRY(ask(f, v->task, sets | sets << SETS, &v->kept));
+    GBX_TRY(ask(f, v->task, sets | sets << HALF, &v->kept));
     if (v->kept.answer == GBX_DEPENDENCE_UNKNOWN)
         f->reached |= sets;
     if (v->kept.answer == GBX_DEPENDENCE_UNKNOWN || v->kept.answer == GBX_DEPENDENCE_NONE)
         return NULL;
-    for (uint32_t i = 0; i < SETS; ++i)
+    for (uint32_t i = 0; i <= SETS; ++i)
         if (sets & DIRECT(i))
             GBX_TRY(ask_set(f, v, i, sets == DIRECT(i), &v->kept));
     return NULL;
@@ -296,7 +306,7 @@ static bool is_known(const follow *f, const visit *v) {
 /* An output with gaps keeps them; an inout keeps what its task does not write. */
 static gbx_status leave(follow *f, const visit *v, const gbx_tensor *view,
                         const gbx_address_ranges *gaps) {
-    GBX_TRY(gbx_taint_write(f->written, view, view->data, gaps));
+    GBX_TRY(gbx_taint_write(f->written, view, 1, gaps));
     return gbx_taint_write(f->taint, view, 0, gaps ? gaps : &v->kept.kept);
 }
 
@@ -308,7 +318,7 @@ static gbx_status leave_inout(follow *f, visit *v, const place *at) {
     if (!is_written)
         status = find_gaps(f, v->task, at->slot, &asked);
     if (!status && (is_written || are_gaps_known(&asked)))
-        status = gbx_taint_write(f->written, &at->view, at->view.data, &asked.kept);
+        status = gbx_taint_write(f->written, &at->view, 1, &asked.kept);
     if (!status)
         status = gbx_taint_write(f->taint, &at->view, 0, &v->kept.kept);
     gbx_dependence_free(&asked);
@@ -332,31 +342,97 @@ static gbx_status leave_output(follow *f, visit *v, const place *at) {
     return status;
 }
 
-/* Bytes of a gap that were written before, as a part of the same buffer, are no garbage if a golden
- * says whether they matter. */
-static gbx_status add_gap(follow *f, const gbx_tensor *view, gbx_address_range gap, uint64_t bits) {
-    gbx_memory_range found;
-    for (uint64_t at = gap.begin, next; at < gap.end; at = next) {
-        bool is_there = gbx_memory_map_find(f->written, at, &found) && found.begin < gap.end;
-        next = !is_there ? gap.end : found.begin > at ? found.begin : found.end;
-        next = next < gap.end ? next : gap.end;
-        bool is_written = is_there && found.begin <= at && f->has_golden && !f->is_second &&
-                          (found.owner == view->data || found.owner == HOST);
+/* --- gaps --- */
+
+/* A piece of a gap, and what the task left there; NULL: unknown. */
+typedef struct gap_piece {
+    uint64_t begin;
+    uint64_t end;
+    uint64_t base; /* of the buffer */
+    const unsigned char *bytes;
+} gap_piece;
+
+/* Whether somebody wrote the byte that is not said to have: the host, perhaps. */
+static bool has_value(const gap_piece *p, uint64_t at) {
+    return p->bytes && !gbx_is_new_memory(p->bytes, (size_t)(p->end - p->begin),
+                                          (size_t)(at - p->begin), p->begin - p->base);
+}
+
+/* Adds those bytes of [from, end) that hold what new memory holds. */
+static gbx_status add_new_memory(follow *f, const gap_piece *p, uint64_t from, uint64_t end,
+                                 uint64_t bits) {
+    for (uint64_t at = from, next; at < end; at = next) {
+        bool is_written = f->has_golden && !f->is_second && has_value(p, at);
+        for (next = at + 1; next < end; ++next)
+            if ((f->has_golden && !f->is_second && has_value(p, next)) != is_written)
+                break;
         if (!is_written)
             GBX_TRY(gbx_taint_add(f->taint, at, next, bits));
     }
     return NULL;
 }
 
+/* Bytes that were written before are no garbage if a golden says whether they matter. */
+static gbx_status add_gap(follow *f, const gap_piece *p, uint64_t bits) {
+    gbx_memory_range found;
+    for (uint64_t at = p->begin, next; at < p->end; at = next) {
+        bool is_there = gbx_memory_map_find(f->written, at, &found) && found.begin < p->end;
+        next = !is_there ? p->end : found.begin > at ? found.begin : found.end;
+        next = next < p->end ? next : p->end;
+        bool is_written =
+            is_there && found.begin <= at && found.owner != 0 && f->has_golden && !f->is_second;
+        if (!is_written)
+            GBX_TRY(add_new_memory(f, p, at, next, bits));
+    }
+    return NULL;
+}
+
+/* What the dump has of an output; NULL if that is not all. The caller frees it. */
+static gbx_status read_left(const follow *f, const place *at, unsigned char **out_bytes) {
+    uint64_t bytes = gbx_tensor_payload_bytes(&at->view);
+    *out_bytes = NULL;
+    if (bytes == 0 || at->stored != bytes || bytes > PAYLOAD_MAX)
+        return NULL;
+    if (!(*out_bytes = malloc(bytes)))
+        return gbx_fail_memory("%s", doing);
+    return gbx_reader_read_payload(f->q->reader, at->payload, *out_bytes, bytes);
+}
+
+/* Gaps come in the order of the view's runs; one may go on in the next run. */
+static gbx_status add_gaps(follow *f, const place *at, const gbx_address_ranges *gaps,
+                           uint64_t bits) {
+    gbx_byte_runs runs;
+    gbx_byte_run run;
+    unsigned char *left;
+    gbx_status status = read_left(f, at, &left);
+    size_t next = 0;
+    gbx_byte_runs_begin(&at->view, &runs);
+    while (!status && next < gaps->count && gbx_byte_runs_next(&runs, &run))
+        while (!status && next < gaps->count && gaps->items[next].begin < run.end &&
+               gaps->items[next].end > run.begin) {
+            const gbx_address_range *gap = &gaps->items[next];
+            uint64_t begin = gap->begin > run.begin ? gap->begin : run.begin;
+            uint64_t end = gap->end < run.end ? gap->end : run.end;
+            status =
+                add_gap(f,
+                        &(const gap_piece){begin, end, at->view.data,
+                                           left ? left + run.offset + (begin - run.begin) : NULL},
+                        bits);
+            if (gap->end > run.end)
+                break;
+            ++next;
+        }
+    free(left);
+    return status;
+}
+
 static gbx_status begin_source(follow *f, visit *v, const place *at) {
     part *p = find_part(v, at->slot);
-    if (!p || p->set == NO_SET)
+    if (!p || !p->is_source)
         return NULL;
     GBX_TRY(need_gaps(f, p));
     p->has_begun = p->gaps.answer == GBX_DEPENDENCE_SOME && gbx_taint_can_follow(&at->view);
-    for (size_t i = 0; i < p->gaps.kept.count; ++i)
-        GBX_TRY(add_gap(f, &at->view, p->gaps.kept.items[i], DIRECT(p->set)));
-    return NULL;
+    return p->has_begun ? add_gaps(f, at, &p->gaps.kept, DIRECT(p->set)) : NULL;
 }
 
 /* A source whose output has no record, or whose gaps are unknown, cannot be followed. */
@@ -369,7 +445,7 @@ static void end_sources(follow *f, const visit *v) {
 }
 
 static gbx_status leave_dependent(follow *f, const visit *v) {
-    for (uint32_t i = 0; i < SETS; ++i)
+    for (uint32_t i = 0; i <= SETS; ++i)
         for (size_t k = 0; v->depends[i] && k < v->depends[i]->depends.count; ++k) {
             const gbx_address_range *range = &v->depends[i]->depends.items[k];
             GBX_TRY(gbx_taint_add(f->taint, range->begin, range->end, COMPUTED(i)));
@@ -387,7 +463,7 @@ static gbx_status follow_task(follow *f, visit *v) {
 }
 
 static void free_visit(visit *v) {
-    for (uint32_t i = 0; i < SETS; ++i) {
+    for (uint32_t i = 0; i <= SETS; ++i) {
         if (v->depends[i])
             gbx_dependence_free(v->depends[i]);
         free(v->depends[i]);
@@ -424,7 +500,7 @@ static gbx_status look_at_piece(follow *f, const gbx_record_tensor *record,
          at = found.end) {
         uint64_t begin = found.begin > at ? found.begin : at;
         uint64_t stop = found.end < end ? found.end : end;
-        uint64_t computed = found.owner >> SETS & ~f->reached;
+        uint64_t computed = found.owner >> HALF & ~f->reached;
         bool is_accepted = false;
         if (!f->has_passed)
             f->reached |= found.owner & LOW;
@@ -479,32 +555,16 @@ static gbx_status look_at_results(follow *f) {
     for (uint64_t i = 0; is_known && i < gbx_reader_result_count(f->q->reader); ++i)
         GBX_TRY(look_at_result(f, i));
     for (uint64_t at = 0; !is_known && gbx_memory_map_find(f->taint, at, &found); at = found.end)
-        f->reached |= found.owner >> SETS; /* it may be a result */
+        f->reached |= found.owner >> HALF; /* it may be a result */
     return NULL;
 }
 
 /* --- a pass over the graph --- */
 
-/* What the host gave: inouts of the run. */
-static gbx_status add_host(follow *f) {
-    for (uint64_t i = 0; i < gbx_reader_result_count(f->q->reader); ++i) {
-        gbx_result result;
-        GBX_TRY(gbx_reader_result(f->q->reader, i, &result));
-        for (uint64_t k = 0; k < result.piece_count && result.role == GBX_ROLE_INOUT; ++k) {
-            const gbx_record_piece *piece = &result.pieces[k];
-            GBX_TRY(gbx_memory_map_set(
-                f->written,
-                &(const gbx_memory_range){piece->address, piece->address + piece->bytes, HOST, 0}));
-        }
-    }
-    return NULL;
-}
-
 static gbx_status follow_graph(follow *f) {
     const gbx_check_report *check = &f->q->d->check;
     uint64_t line = 0;
     size_t next = 0;
-    GBX_TRY(add_host(f));
     for (uint64_t i = 0; i < gbx_task_graph_count(f->q->graph) && f->asked & ~f->reached; ++i) {
         visit v = {.task = gbx_task_graph_at(f->q->graph, i)->task, .parts = &f->parts[next]};
         if (line < check->count && check->lines[line].task == v.task)

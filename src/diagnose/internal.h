@@ -55,6 +55,11 @@ GBX_MUST_USE gbx_status gbx_inquiry_follow(gbx_inquiry *q);
 /* Drops clues about pairs of tasks that share no byte of the memory that both declare. */
 GBX_MUST_USE gbx_status gbx_inquiry_compare_overlaps(gbx_inquiry *q);
 
+/* --- atomics.c --- */
+
+/* Drops clues about blocks whose order shows, but that do not race; sanitizers have been asked. */
+GBX_MUST_USE gbx_status gbx_inquiry_drop_atomic(gbx_inquiry *q, gbx_replay_session *session);
+
 /* --- describe.c: what a clue is about --- */
 
 /* The replay that it comes from, or NULL. */

@@ -153,125 +153,6 @@ static gbx_status ask_others(gbx_inquiry *q, gbx_replay_session *session) {
     return NULL;
 }
 
-/* --- races --- */
-
-/* Whether the thread sanitizer has seen all blocks of a task at once until they ended, and no race.
- */
-static bool has_no_race(const gbx_diagnosis_line *line, uint32_t chip_blocks) {
-    if (!line->report.asked[GBX_SANITIZE_THREAD].was_asked || line->task.dispatch_count < 2 ||
-        line->task.block_num > chip_blocks)
-        return false;
-    for (size_t i = 0; i < line->report.finding_count; ++i) {
-        const gbx_sanitize_finding *finding = &line->report.findings[i];
-        if (finding->kind == GBX_SANITIZE_RACE ||
-            (finding->sanitizer == GBX_SANITIZE_THREAD && finding->kind == GBX_SANITIZE_CRASH))
-            return false;
-    }
-    return true;
-}
-
-static bool is_race(const gbx_clue *clue) {
-    return clue->kind == GBX_DIAGNOSIS_WRITE_RACE || clue->kind == GBX_DIAGNOSIS_READ_RACE;
-}
-
-/* Sums of floats depend on the order of additions: where the golden accepts them, that is no bug.
- */
-static bool may_be_sum(const gbx_diagnosis *d, const gbx_clue *clue) {
-    bool is_right = d->asked[GBX_ASKED_GOLDEN].tasks > 0 && !d->golden;
-    bool differs = clue->kind == GBX_DIAGNOSIS_NOT_DETERMINISTIC ||
-                   (clue->kind == GBX_DIAGNOSIS_NOT_REPEATED && !clue->is_assigned);
-    return is_right && differs;
-}
-
-static bool may_be_atomic(const gbx_diagnosis *d, const gbx_clue *clue) {
-    return is_race(clue) || may_be_sum(d, clue);
-}
-
-static bool is_accused_of_race(const gbx_inquiry *q, uint64_t task, uint32_t slot) {
-    for (size_t i = 0; i < q->clue_count; ++i)
-        if (q->clues[i].task == task && q->clues[i].slot == slot && is_race(&q->clues[i]))
-            return true;
-    return false;
-}
-
-/* By what was said of the task itself, or else of one with the same kernels: of a race, one that is
- * accused of a race, too. */
-static bool is_atomic(const gbx_inquiry *q, const gbx_clue *clue, uint32_t chip_blocks) {
-    const gbx_diagnosis *d = q->d;
-    gbx_diagnosis_finding about;
-    gbx_status status = gbx_clue_describe(q, clue, &about);
-    bool is_known = !status, is_any = false;
-    gbx_status_free(status);
-    for (size_t i = 0; i < d->line_count && is_known; ++i) {
-        const gbx_diagnosis_line *line = &d->lines[i];
-        if (line->task.task == clue->task)
-            return has_no_race(line, chip_blocks);
-        is_any |= memcmp(line->task.func_ids, about.func_ids, sizeof about.func_ids) == 0 &&
-                  has_no_race(line, chip_blocks) &&
-                  (!is_race(clue) || is_accused_of_race(q, line->task.task, clue->slot));
-    }
-    return is_any;
-}
-
-/* What was dropped. Clues are sorted: those about one task lie together. */
-typedef struct dropped {
-    size_t races;
-    size_t sums;
-    size_t tasks; /* with sums */
-    uint64_t last;
-} dropped;
-
-static void count_dropped(const gbx_inquiry *q, const gbx_clue *clue, dropped *all) {
-    if (!may_be_sum(q->d, clue)) {
-        ++all->races;
-        return;
-    }
-    ++all->sums;
-    all->tasks += all->sums == 1 || clue->task != all->last;
-    all->last = clue->task;
-}
-
-static gbx_status report_dropped(gbx_inquiry *q, const dropped *all) {
-    q->d->asked[GBX_ASKED_RACES].findings -= all->races;
-    q->d->asked[GBX_ASKED_REPLAY].findings -= all->sums;
-    if (all->races > 0)
-        GBX_TRY(gbx_inquiry_note(q, GBX_ASKED_RACES,
-                                 "%zu %s that %s on the order of blocks %s atomic, says the thread "
-                                 "sanitizer, and %s not called %s",
-                                 all->races, all->races == 1 ? "access" : "accesses",
-                                 all->races == 1 ? "depends" : "depend",
-                                 all->races == 1 ? "is" : "are", all->races == 1 ? "is" : "are",
-                                 all->races == 1 ? "a race" : "races"));
-    if (all->sums > 0)
-        GBX_TRY(gbx_inquiry_note(q, GBX_ASKED_REPLAY,
-                                 "%zu %s other values in each call without a race, says the thread "
-                                 "sanitizer, and the golden accepts them: atomic sums, perhaps",
-                                 all->tasks, all->tasks == 1 ? "task leaves" : "tasks leave"));
-    return NULL;
-}
-
-/* A replay takes atomic operations other than additions for races; the thread sanitizer does not.
- */
-static gbx_status drop_atomic(gbx_inquiry *q, uint32_t chip_blocks) {
-    size_t kept = 0, count = q->clue_count;
-    dropped all = {0};
-    bool *are_atomic = calloc(count + 1, sizeof *are_atomic);
-    if (!are_atomic)
-        return gbx_fail_memory("%s", doing);
-    for (size_t i = 0; i < count; ++i)
-        are_atomic[i] =
-            may_be_atomic(q->d, &q->clues[i]) && is_atomic(q, &q->clues[i], chip_blocks);
-    for (size_t i = 0; i < count; ++i) {
-        if (are_atomic[i])
-            count_dropped(q, &q->clues[i], &all);
-        else
-            q->clues[kept++] = q->clues[i];
-    }
-    q->clue_count = kept;
-    free(are_atomic);
-    return report_dropped(q, &all);
-}
-
 /* --- all of them --- */
 
 gbx_status gbx_inquiry_find_lines(gbx_inquiry *q) {
@@ -283,7 +164,7 @@ gbx_status gbx_inquiry_find_lines(gbx_inquiry *q) {
     if (!status)
         status = ask_others(q, &session);
     if (!status)
-        status = drop_atomic(q, session.kept && session.kept->blocks ? session.kept->blocks : 1);
+        status = gbx_inquiry_drop_atomic(q, &session);
     gbx_replay_session_close(&session);
     asked->not_asked = q->d->chosen > asked->tasks ? q->d->chosen - asked->tasks : 0;
     if (!status && asked->not_asked > 0)
@@ -382,6 +263,7 @@ gbx_status gbx_inquiry_find_variable(const gbx_inquiry *q, gbx_diagnosis_finding
     bool is_asked = finding->kind == GBX_DIAGNOSIS_NOT_REPEATED ||
                     finding->kind == GBX_DIAGNOSIS_NOT_DETERMINISTIC ||
                     finding->kind == GBX_DIAGNOSIS_UNDECLARED_READ ||
+                    finding->kind == GBX_DIAGNOSIS_WRONG_OUTPUT ||
                     finding->kind == GBX_DIAGNOSIS_WRONG_RESULT;
     if (finding->task == GBX_DIAGNOSIS_NOBODY || !is_asked)
         return NULL;

@@ -276,7 +276,7 @@ static gbx_status is_user_apart(overlaps *o, const user *u, bool *out_is_apart) 
     if (!*out_is_apart || !may_read)
         return NULL;
     gbx_status status =
-        gbx_dependence_ask(&o->session, o->accesses[u->first].task, o->map, 1, &answer);
+        gbx_dependence_ask(&o->session, o->accesses[u->first].task, o->map, 1, 0, &answer);
     *out_is_apart = !status && answer.answer == GBX_DEPENDENCE_NONE;
     gbx_dependence_free(&answer);
     return status;

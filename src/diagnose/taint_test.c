@@ -108,7 +108,7 @@ static void agrees_with_single_bytes(void **state) {
  * as read, and nothing as written. */
 static void takes_the_extent_of_scattered_views(void **state) {
     (void)state;
-    enum { ELEMENTS = 1 << 17 };
+    enum { ELEMENTS = (1 << 20) + 1 };
     gbx_memory_map *map = NULL;
     gbx_tensor view = {.data = BASE,
                        .buffer_bytes = (uint64_t)ELEMENTS * 2 * WIDTH,

@@ -94,7 +94,7 @@ static gbx_status find(gbx_inquiry *q, const gbx_clue *clues, size_t count) {
 /* --- what is said only if nothing else is --- */
 
 static bool is_last_resort(const gbx_clue *clue) {
-    return clue->kind >= GBX_DIAGNOSIS_ODD_SCALAR;
+    return clue->kind >= GBX_DIAGNOSIS_ODD_SCALAR || clue->is_weak;
 }
 
 static gbx_status find_named(gbx_inquiry *q, size_t named, bool is_last) {
@@ -107,7 +107,8 @@ static gbx_status find_named(gbx_inquiry *q, size_t named, bool is_last) {
     return NULL;
 }
 
-/* Without anything better: the oddest argument, else the first NaN, else who wrote the result. */
+/* Without anything better: the oddest argument, if results are wrong, else the first NaN, else who
+ * wrote the result. */
 static gbx_status find_last_resort(gbx_inquiry *q) {
     const gbx_clue *best = NULL;
     for (size_t i = 0; i < q->clue_count; ++i) {
@@ -115,7 +116,8 @@ static gbx_status find_last_resort(gbx_inquiry *q) {
         bool is_better = !best || (clue->source == GBX_CLUE_ODD && best->source == GBX_CLUE_ODD
                                        ? clue->index < best->index
                                        : clue->kind < best->kind);
-        if (is_last_resort(clue) && is_better)
+        bool is_hint = clue->source == GBX_CLUE_ODD && !q->d->golden;
+        if (is_last_resort(clue) && !is_hint && is_better)
             best = clue;
     }
     return best ? find(q, best, 1) : NULL;

@@ -242,6 +242,7 @@ static void run_waves(lane *l) {
 static void run_guarded(lane *l) {
     fenv_t rounding; /* which a kernel may change */
     fegetenv(&rounding);
+    errno = 0;
     pthread_cleanup_push(on_thread_end, NULL);
     run_waves(l);
     pthread_cleanup_pop(0);

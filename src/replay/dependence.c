@@ -20,6 +20,7 @@ typedef struct asking {
     gbx_replay_session *session;
     const gbx_memory_map *map; /* NULL: all of the argument in `slot` */
     uint64_t owners;
+    uint64_t others;
     uint32_t slot;
     gbx_replay_task task;
     gbx_replay_job job;
@@ -30,8 +31,9 @@ typedef struct asking {
     gbx_dependence *answer;
 } asking;
 
+/* Packed elements are taken by bytes. */
 static uint64_t width_of(const gbx_tensor *tensor) {
-    return gbx_dtype_bits(tensor->dtype) / 8;
+    return (gbx_dtype_bits(tensor->dtype) + 7) / 8;
 }
 
 /* --- views --- */
@@ -42,12 +44,17 @@ static bool begin(const gbx_tensor *view, gbx_byte_runs *out_runs) {
     return out_runs->left > 0 && out_runs->left <= GBX_FOLLOWED_PIECES;
 }
 
+/* Packed elements only where they lie without gaps, from the first half of a byte on. */
 static bool can_follow(const gbx_tensor *view) {
     int64_t first, end;
     gbx_byte_runs runs;
-    if (gbx_dtype_is_packed(view->dtype) || !gbx_tensor_is_valid(view, &first, &end))
+    if (!gbx_tensor_is_valid(view, &first, &end))
         return false;
-    return begin(view, &runs) || gbx_tensor_numel(view) == 0;
+    if (gbx_tensor_numel(view) == 0)
+        return true;
+    bool is_whole = !gbx_dtype_is_packed(view->dtype) || view->ndims == 0 ||
+                    (view->start_offset % 2 == 0 && view->shape[view->ndims - 1] % 2 == 0);
+    return begin(view, &runs) && is_whole && (!gbx_dtype_is_packed(view->dtype) || runs.left == 1);
 }
 
 static bool can_follow_all(const gbx_replay_task *task) {
@@ -69,8 +76,15 @@ static gbx_status add_range(gbx_address_ranges *to, uint64_t from, uint64_t end)
 
 /* --- inputs --- */
 
-static void change_run(const asking *a, const gbx_byte_run *run, const unsigned char *pattern,
-                       unsigned char *payload, bool *is_any) {
+typedef struct filling {
+    const unsigned char *asked; /* for bytes that are asked about */
+    const unsigned char *others;
+    unsigned char *payload;
+    bool is_any; /* is changed: asked about, or not */
+    bool is_asked;
+} filling;
+
+static void change_run(const asking *a, const gbx_byte_run *run, filling *to) {
     gbx_memory_range found;
     for (uint64_t at = run->begin;
          at < run->end && gbx_memory_map_find(a->map, at, &found) && found.begin < run->end;
@@ -78,24 +92,24 @@ static void change_run(const asking *a, const gbx_byte_run *run, const unsigned 
         uint64_t first = found.begin > at ? found.begin : at;
         uint64_t end = found.end < run->end ? found.end : run->end;
         uint64_t offset = run->offset + (first - run->begin);
-        if (!(found.owner & a->owners))
+        bool is_asked = found.owner & a->owners;
+        if (!is_asked && !(found.owner & a->others))
             continue;
-        memcpy(payload + offset, pattern + offset, end - first);
-        *is_any = true;
+        memcpy(to->payload + offset, (is_asked ? to->asked : to->others) + offset, end - first);
+        to->is_any = true;
+        to->is_asked |= is_asked;
     }
 }
 
-/* Puts a pattern into the bytes of a payload that are asked about; *out_is_any if there are any. */
-static void change(const asking *a, const gbx_tensor *tensor, const unsigned char *pattern,
-                   unsigned char *payload, bool *out_is_any) {
+static void change(const asking *a, const gbx_tensor *tensor, filling *to) {
     gbx_byte_runs runs;
     gbx_byte_run run;
-    *out_is_any = !a->map;
+    to->is_any = to->is_asked = !a->map;
     if (!a->map)
-        memcpy(payload, pattern, gbx_tensor_payload_bytes(tensor));
+        memcpy(to->payload, to->asked, gbx_tensor_payload_bytes(tensor));
     else if (begin(tensor, &runs))
         while (gbx_byte_runs_next(&runs, &run))
-            change_run(a, &run, pattern, payload, out_is_any);
+            change_run(a, &run, to);
 }
 
 static bool is_asked_about(const asking *a, const gbx_replay_argument *argument) {
@@ -131,28 +145,32 @@ static void fill(int number, const gbx_tensor *tensor, uint32_t salt, unsigned c
         memcpy(bytes + at, &one, width);
 }
 
-static gbx_status make_start(asking *a, int number, uint32_t i) {
+static gbx_status fill_start(asking *a, int number, uint32_t i, filling *to, unsigned char *asked,
+                             unsigned char *others) {
     const gbx_replay_argument *argument = &a->task.arguments[i];
     uint64_t bytes = gbx_tensor_payload_bytes(&argument->tensor);
-    unsigned char **start = &a->start[number][i];
-    unsigned char *filled = malloc(bytes + 1);
-    bool is_any = false;
-    *start = malloc(bytes + 1);
-    gbx_status status =
-        filled && *start
-            ? gbx_reader_read_payload(a->session->reader, argument->before_offset, *start, bytes)
-            : gbx_fail_memory("%s", doing);
-    if (!status) {
-        memcpy(filled, *start, bytes);
-        fill(number, &argument->tensor, i, filled, bytes);
-        change(a, &argument->tensor, filled, *start, &is_any);
-    }
-    a->has_floats |= is_any && gbx_dtype_is_float(argument->tensor.dtype);
-    if (!is_any) {
-        free(*start);
-        *start = NULL;
-    }
-    free(filled);
+    GBX_TRY(
+        gbx_reader_read_payload(a->session->reader, argument->before_offset, to->payload, bytes));
+    memcpy(asked, to->payload, bytes);
+    fill(number, &argument->tensor, i, asked, bytes);
+    fill(ONE_CALL, &argument->tensor, i, others, bytes);
+    change(a, &argument->tensor, to);
+    a->has_floats |= to->is_asked && gbx_dtype_is_float(argument->tensor.dtype);
+    return NULL;
+}
+
+/* What an argument begins with; nothing where that is what the dump has. */
+static gbx_status make_start(asking *a, int number, uint32_t i) {
+    uint64_t bytes = gbx_tensor_payload_bytes(&a->task.arguments[i].tensor);
+    unsigned char *asked = malloc(bytes + 1), *others = malloc(bytes + 1);
+    filling to = {.asked = asked, .others = others, .payload = malloc(bytes + 1)};
+    gbx_status status = asked && others && to.payload ? fill_start(a, number, i, &to, asked, others)
+                                                      : gbx_fail_memory("%s", doing);
+    free(asked);
+    free(others);
+    a->start[number][i] = to.is_any && !status ? to.payload : NULL;
+    if (!a->start[number][i])
+        free(to.payload);
     return status;
 }
 
@@ -323,8 +341,12 @@ static gbx_status ask(asking *a, uint64_t number, gbx_status (*question)(asking 
 }
 
 gbx_status gbx_dependence_ask(gbx_replay_session *session, uint64_t task, const gbx_memory_map *map,
-                              uint64_t owners, gbx_dependence *out_dependence) {
-    asking a = {.session = session, .map = map, .owners = owners, .answer = out_dependence};
+                              uint64_t owners, uint64_t others, gbx_dependence *out_dependence) {
+    asking a = {.session = session,
+                .map = map,
+                .owners = owners,
+                .others = others,
+                .answer = out_dependence};
     return ask(&a, task, find_dependent);
 }
 

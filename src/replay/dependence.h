@@ -34,11 +34,12 @@ typedef struct gbx_dependence {
     gbx_address_ranges kept;    /* elements that hold what they held before */
 } gbx_dependence;
 
-/* Asks about the bytes whose owner in the map has a bit of `owners`. `kept` are those that are
- * elements of inouts. The caller frees the answer, in any case. */
+/* Asks about the bytes whose owner in the map has a bit of `owners`. Those that only have a bit of
+ * `others` are the same in each call, and no NaN, which would hide the rest. `kept` are elements of
+ * inouts that were asked about. The caller frees the answer, in any case. */
 GBX_MUST_USE gbx_status gbx_dependence_ask(gbx_replay_session *session, uint64_t task,
                                            const gbx_memory_map *map, uint64_t owners,
-                                           gbx_dependence *out_dependence);
+                                           uint64_t others, gbx_dependence *out_dependence);
 
 /* Asks which elements of an output or inout a task does not write: `kept`; SOME if there are any.
  */

@@ -5,6 +5,7 @@
 #include <glassbox/tensor.h>
 
 #include "analysis/audit/internal.h"
+#include "analysis/new_memory.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 
@@ -68,16 +69,6 @@ gbx_status gbx_audit_gather_results(gbx_audit_state *state, gbx_reader *reader) 
 
 /* --- bytes that no task declares to write --- */
 
-/* Whether a word is what new memory, or an output of a scene, is filled with. */
-static bool is_fill(uint16_t word) {
-    return word == 0x7fff || word == 0xffff || word == 0xabab;
-}
-
-/* The same for half of a word. */
-static bool is_half_fill(unsigned char byte, bool is_high) {
-    return byte == 0xff || byte == 0xab || (is_high && byte == 0x7f);
-}
-
 /* Counts the bytes of [begin, end) of a piece that are not filled. */
 static gbx_status count_unfilled(gbx_audit_state *state, const gbx_access *piece, uint64_t begin,
                                  uint64_t end) {
@@ -92,16 +83,9 @@ static gbx_status count_unfilled(gbx_audit_state *state, const gbx_access *piece
                                         piece->offset + (first - piece->begin), window,
                                         (size_t)count));
         uint64_t until = gbx_min_u64(stop, first + count);
-        for (; begin < until; ++begin) {
-            uint64_t is_high = (begin - piece->buffer) % 2, low = begin - is_high;
-            uint16_t word;
-            bool is_filled = is_half_fill(window[begin - first], is_high);
-            if (low >= first && low + 2 <= first + count) {
-                memcpy(&word, window + (low - first), sizeof word);
-                is_filled = is_fill(word);
-            }
-            state->audit->counts.result_unfilled += !is_filled;
-        }
+        for (; begin < until; ++begin)
+            state->audit->counts.result_unfilled += !gbx_is_new_memory(
+                window, (size_t)count, (size_t)(begin - first), first - piece->buffer);
     }
     return NULL;
 }

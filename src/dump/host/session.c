@@ -435,10 +435,9 @@ static gbx_status describe_losses(const gbx_dump_session_config *config,
         warn_of_skipped(config, file, &collected->first_skipped, totals->skipped);
     if (!totals->dropped)
         return NULL;
-    return gbx_fail(GBX_LOST,
-                    "dumping to %s: %" PRIu64
-                    " records were lost; \"losses\" in %s says which and why",
-                    directory, totals->dropped, file);
+    return gbx_fail(
+        GBX_LOST, "dumping to %s: %" PRIu64 " %s lost; \"losses\" in %s says which and why",
+        directory, totals->dropped, totals->dropped == 1 ? "record was" : "records were", file);
 }
 
 gbx_status gbx_dump_session_end(gbx_dump_session *session, const gbx_dump_ending *ending,

@@ -50,8 +50,10 @@ static const recipe recipes[GBX_SANITIZER_COUNT] = {
     [GBX_SANITIZE_ADDRESS] =
         {"-O1 -fsanitize=address,undefined -fno-sanitize=object-size -fsanitize-recover=all", ""},
     [GBX_SANITIZE_MEMORY] =
-        {"-O0 -fsanitize=memory -fsanitize-memory-track-origins=2 -fsanitize-recover=memory",
-         "-Wl,--wrap=__msan_warning_with_origin"},
+        /* Thread local variables of an object that is loaded later would be new memory. */
+    {"-O0 -fsanitize=memory -fsanitize-memory-track-origins=2 -fsanitize-recover=memory "
+     "-ftls-model=initial-exec",
+     "-Wl,--wrap=__msan_warning_with_origin"},
     [GBX_SANITIZE_THREAD] = {"-O1 -fsanitize=thread", ""}};
 static const recipe access_of_clang = {
     ACCESS "-fsanitize=kernel-address -mllvm -asan-instrumentation-with-call-threshold=0 "

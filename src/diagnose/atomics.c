@@ -1,0 +1,211 @@
+/*
+ * Blocks whose order shows, but that do not race. A replay takes atomic operations other than
+ * additions of integers for races, and sums of floats depend on the order of additions; the thread
+ * sanitizer knows atomic operations from others.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glassbox/tensor.h>
+
+#include "base/memory.h"
+#include "diagnose/internal.h"
+
+enum { CALLS = 4 };   /* of a task whose sums differ */
+#define ROUNDING 1e-3 /* of the largest value */
+
+static const char doing[] = "comparing sums";
+
+/* Whether the thread sanitizer has seen all blocks of a task at once until they ended, and no race.
+ */
+static bool has_no_race(const gbx_diagnosis_line *line, uint32_t chip_blocks) {
+    if (!line->report.asked[GBX_SANITIZE_THREAD].was_asked || line->task.dispatch_count < 2 ||
+        line->task.block_num > chip_blocks)
+        return false;
+    for (size_t i = 0; i < line->report.finding_count; ++i) {
+        const gbx_sanitize_finding *finding = &line->report.findings[i];
+        if (finding->kind == GBX_SANITIZE_RACE ||
+            (finding->sanitizer == GBX_SANITIZE_THREAD && finding->kind == GBX_SANITIZE_CRASH))
+            return false;
+    }
+    return true;
+}
+
+static bool is_race(const gbx_clue *clue) {
+    return clue->kind == GBX_DIAGNOSIS_WRITE_RACE || clue->kind == GBX_DIAGNOSIS_READ_RACE;
+}
+
+/* Where the golden accepts the results. */
+static bool may_be_sum(const gbx_diagnosis *d, const gbx_clue *clue) {
+    bool is_right = d->asked[GBX_ASKED_GOLDEN].tasks > 0 && !d->golden;
+    bool differs = clue->kind == GBX_DIAGNOSIS_NOT_DETERMINISTIC ||
+                   (clue->kind == GBX_DIAGNOSIS_NOT_REPEATED && !clue->is_assigned);
+    return is_right && differs;
+}
+
+static bool is_accused_of_race(const gbx_inquiry *q, uint64_t task, uint32_t slot) {
+    for (size_t i = 0; i < q->clue_count; ++i)
+        if (q->clues[i].task == task && q->clues[i].slot == slot && is_race(&q->clues[i]))
+            return true;
+    return false;
+}
+
+/* By what was said of the task itself, or else of one with the same kernels: of a race, one that is
+ * accused of a race, too. */
+static bool is_atomic(const gbx_inquiry *q, const gbx_clue *clue, uint32_t chip_blocks) {
+    const gbx_diagnosis *d = q->d;
+    gbx_diagnosis_finding about;
+    gbx_status status = gbx_clue_describe(q, clue, &about);
+    bool is_known = !status, is_any = false;
+    gbx_status_free(status);
+    for (size_t i = 0; i < d->line_count && is_known; ++i) {
+        const gbx_diagnosis_line *line = &d->lines[i];
+        if (line->task.task == clue->task)
+            return has_no_race(line, chip_blocks);
+        is_any |= memcmp(line->task.func_ids, about.func_ids, sizeof about.func_ids) == 0 &&
+                  has_no_race(line, chip_blocks) &&
+                  (!is_race(clue) || is_accused_of_race(q, line->task.task, clue->slot));
+    }
+    return is_any;
+}
+
+/* --- sums --- */
+
+static double largest_of(const gbx_tensor *tensor, const unsigned char *payload) {
+    double largest = 0;
+    for (uint64_t i = 0; i < (uint64_t)gbx_tensor_numel(tensor); ++i) {
+        double value = fabs(gbx_dtype_to_f64(tensor->dtype, gbx_bits_element(tensor, payload, i)));
+        largest = value > largest ? value : largest;
+    }
+    return largest;
+}
+
+/* Whether an output differs from that of the run by no more than a sum in another order. */
+static bool is_rounding(const gbx_replay_compared *output, const gbx_replay_payloads *payloads) {
+    if (!output->is_compared || output->is_exact || output->bits.mismatches == 0)
+        return true;
+    const unsigned char *dump = payloads->dump[output->argument];
+    return gbx_dtype_is_float(output->tensor.dtype) && dump &&
+           output->bits.max_abs <= ROUNDING * largest_of(&output->tensor, dump);
+}
+
+static gbx_status call_once(gbx_replay_session *session, const gbx_replay_task *task,
+                            bool *is_small) {
+    gbx_replay_job job;
+    gbx_replay_result result = {0};
+    gbx_replay_payloads payloads = {0};
+    gbx_status status = gbx_replay_session_job(session, task, &job);
+    if (!status)
+        status = gbx_replay_execute(&job, &payloads, &result);
+    *is_small &= !status && !result.fault;
+    for (size_t i = 0; i < result.output_count && *is_small; ++i)
+        *is_small = is_rounding(&result.outputs[i], &payloads);
+    gbx_replay_payloads_free(&payloads);
+    gbx_replay_result_free(&result);
+    return status;
+}
+
+/* Whether a task has several blocks or subtasks, and its results differ by rounding. */
+static gbx_status is_sum(const gbx_inquiry *q, gbx_replay_session *session, uint64_t number,
+                         bool *out_is) {
+    gbx_replay_task task;
+    gbx_status status = gbx_replay_task_read(q->request->entries, number, &task);
+    *out_is = !status && task.dispatch_count > 1;
+    for (int i = 0; i < CALLS && *out_is; ++i)
+        status = call_once(session, &task, out_is);
+    gbx_replay_task_free(&task);
+    if (!status || !gbx_replay_is_of_task(status))
+        return status;
+    *out_is = false;
+    gbx_status_free(status);
+    return NULL;
+}
+
+/* --- clues --- */
+
+/* What was dropped. Clues are sorted: those about one task lie together. */
+typedef struct dropped {
+    size_t races;
+    size_t sums;
+    size_t tasks; /* with sums */
+    uint64_t last;
+} dropped;
+
+static void count_dropped(const gbx_clue *clue, dropped *all) {
+    if (is_race(clue)) {
+        ++all->races;
+        return;
+    }
+    ++all->sums;
+    all->tasks += all->sums == 1 || clue->task != all->last;
+    all->last = clue->task;
+}
+
+static gbx_status report_dropped(gbx_inquiry *q, const dropped *all) {
+    q->d->asked[GBX_ASKED_RACES].findings -= all->races;
+    q->d->asked[GBX_ASKED_REPLAY].findings -= all->sums;
+    if (all->races > 0)
+        GBX_TRY(gbx_inquiry_note(q, GBX_ASKED_RACES,
+                                 "%zu %s that %s on the order of blocks %s atomic, says the thread "
+                                 "sanitizer, and %s not called %s",
+                                 all->races, all->races == 1 ? "access" : "accesses",
+                                 all->races == 1 ? "depends" : "depend",
+                                 all->races == 1 ? "is" : "are", all->races == 1 ? "is" : "are",
+                                 all->races == 1 ? "a race" : "races"));
+    if (all->sums > 0)
+        GBX_TRY(gbx_inquiry_note(q, GBX_ASKED_REPLAY,
+                                 "%zu %s values that differ by rounding in each call, without a "
+                                 "race, says the thread sanitizer, and the golden accepts them: "
+                                 "sums of atomic additions, perhaps",
+                                 all->tasks, all->tasks == 1 ? "task leaves" : "tasks leave"));
+    return NULL;
+}
+
+/* Marks in `drops` which clues are no findings. */
+static gbx_status judge(gbx_inquiry *q, gbx_replay_session *session, bool *drops) {
+    uint32_t chip_blocks = session->kept && session->kept->blocks ? session->kept->blocks : 1;
+    uint64_t last = GBX_DIAGNOSIS_NOBODY;
+    bool is_small = false;
+    for (size_t i = 0; i < q->clue_count; ++i) {
+        const gbx_clue *clue = &q->clues[i];
+        bool is_other = !is_race(clue) && !may_be_sum(q->d, clue);
+        if (is_other || !is_atomic(q, clue, chip_blocks))
+            continue;
+        drops[i] = is_race(clue);
+        if (drops[i])
+            continue;
+        if (clue->task != last)
+            GBX_TRY(is_sum(q, session, clue->task, &is_small));
+        last = clue->task;
+        drops[i] = is_small;
+    }
+    return NULL;
+}
+
+/* If a result is wrong, the order of atomic operations may be why: then nothing is dropped, but
+ * everything else comes first. */
+static void drop(gbx_inquiry *q, const bool *drops, dropped *all) {
+    size_t kept = 0;
+    for (size_t i = 0; i < q->clue_count; ++i) {
+        q->clues[i].is_weak |= drops[i] && q->d->golden;
+        if (drops[i] && !q->d->golden)
+            count_dropped(&q->clues[i], all);
+        else
+            q->clues[kept++] = q->clues[i];
+    }
+    q->clue_count = kept;
+}
+
+gbx_status gbx_inquiry_drop_atomic(gbx_inquiry *q, gbx_replay_session *session) {
+    dropped all = {0};
+    bool *drops = calloc(q->clue_count + 1, sizeof *drops);
+    if (!drops)
+        return gbx_fail_memory("%s", doing);
+    gbx_status status = judge(q, session, drops);
+    if (!status)
+        drop(q, drops, &all);
+    free(drops);
+    return status ? status : report_dropped(q, &all);
+}
