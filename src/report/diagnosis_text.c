@@ -186,9 +186,8 @@ static gbx_status say_fault(const saying *s, const gbx_replay_result *result,
     const char *who;
     GBX_TRY(title(s, result->task, &who));
     *out_text = gbx_text_format(s->t, "%s, %s when it is called again: %s", who,
-                                result->did_complete     ? "completed in the run, but fails"
-                                : result->fault->is_hang ? "did not return in the run, and does not"
-                                                         : "crashed in the run, and crashes",
+                                result->did_complete ? "completed in the run, but fails"
+                                                     : "did not complete in the run, and fails",
                                 gbx_text_shown(s->t, result->fault->text));
     return NULL;
 }

@@ -183,6 +183,18 @@ static const char *say_variable(const speaking *s, const char *whose) {
                            in_block(s));
 }
 
+static const char *say_heap(const speaking *s) {
+    const gbx_sanitize_finding *f = s->finding;
+    if (strncmp(f->what, "attempting", 10) == 0)
+        return gbx_text_format(s->texts, "frees memory that it must not free%s (%s)%s",
+                               place(s, &f->at), gbx_text_shown(s->texts, f->what), in_block(s));
+    if (!strstr(f->what, "use-after-free"))
+        return say_variable(s, "an allocation");
+    return gbx_text_format(s->texts, "%s %sof freed memory%s (%s)%s",
+                           f->is_write ? "writes" : "reads", amount(s), place(s, &f->at),
+                           gbx_text_shown(s->texts, f->what), in_block(s));
+}
+
 static const char *say_undefined(const speaking *s) {
     gbx_texts *t = s->texts;
     const gbx_sanitize_finding *f = s->finding;
@@ -231,7 +243,7 @@ static const char *say(const speaking *s) {
     case GBX_SANITIZE_GLOBAL:
         return say_variable(s, "a global variable");
     case GBX_SANITIZE_HEAP:
-        return say_variable(s, "an allocation");
+        return say_heap(s);
     case GBX_SANITIZE_CRASH:
         return say_crash(s);
     case GBX_SANITIZE_UNWRITTEN:
