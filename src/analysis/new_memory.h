@@ -8,9 +8,9 @@
 #include <string.h>
 
 /*
- * Whether byte `at` of `bytes` holds what new memory, or an output of a scene, is filled with: words
- * of 16 bits that are NaN, or 0xabab. `offset` is where `bytes` begins in its buffer. Of a word that
- * is there only in part the half decides.
+ * Whether byte `at` of `bytes` holds what new memory, or an output of a scene, is filled with:
+ * words of 16 bits that are NaN, or 0xabab. `offset` is where `bytes` begins in its buffer. Of a
+ * word that is there only in part the half decides.
  */
 static inline bool gbx_is_new_memory(const unsigned char *bytes, size_t count, size_t at,
                                      uint64_t offset) {
