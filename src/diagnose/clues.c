@@ -151,7 +151,7 @@ gbx_status gbx_clues_of_run(gbx_inquiry *q) {
 /* --- the audit --- */
 
 /* Of two tasks without order the one that comes second is accused: it did not wait. */
-static gbx_status take_audit(gbx_inquiry *q, uint64_t index) {
+gbx_status gbx_inquiry_add_audit(gbx_inquiry *q, uint64_t index) {
     static const gbx_diagnosis_kind kinds[] = {
         [GBX_AUDIT_UNDECLARED_WRITE] = GBX_DIAGNOSIS_UNDECLARED_WRITE,
         [GBX_AUDIT_READ_TOO_EARLY] = GBX_DIAGNOSIS_READ_TOO_EARLY,
@@ -182,7 +182,7 @@ gbx_status gbx_clues_of_audit(gbx_inquiry *q) {
     if (gbx_audit_find_lack(&audit->counts) != GBX_AUDIT_LACKS_NOTHING)
         GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_AUDIT, "the dump lacks records of some tasks"));
     for (size_t i = 0; i < audit->finding_count; ++i)
-        GBX_TRY(take_audit(q, i));
+        GBX_TRY(gbx_inquiry_add_audit(q, i));
     return NULL;
 }
 

@@ -64,6 +64,8 @@ typedef struct part {
 typedef struct set {
     size_t first;
     size_t count;
+    bool is_exact; /* is followed by itself; else what depends on any set that a task reads counts
+                      as depending on all of them, which takes one question */
 } set;
 
 typedef struct follow {
@@ -80,6 +82,7 @@ typedef struct follow {
     uint64_t queue_capacity;
     gbx_memory_map *taint;
     gbx_memory_map *written; /* owner 1: by a task */
+    bool is_exact;           /* this pass, see set */
     uint64_t asked;          /* sets in this pass, as in DIRECT */
     uint64_t reached;        /* a result; likewise */
     int64_t deadline_ns;
@@ -129,9 +132,9 @@ static int compare_sources(const void *a, const void *b) {
     return order != 0 ? order : (x > y) - (x < y);
 }
 
-static gbx_status add_set(follow *f, size_t first, size_t count) {
+static gbx_status add_set(follow *f, size_t first, size_t count, bool is_exact) {
     GBX_TRY(gbx_array_reserve(&f->queue, &f->queue_capacity, f->queue_count + 1, doing));
-    f->queue[f->queue_count++] = (set){first, count};
+    f->queue[f->queue_count++] = (set){first, count, is_exact};
     return NULL;
 }
 
@@ -148,7 +151,7 @@ static gbx_status make_sets(follow *f) {
              end < f->source_count && compare_kernels(f->sources[first], f->sources[end]) == 0;
              ++end)
             ;
-        GBX_TRY(add_set(f, first, end - first));
+        GBX_TRY(add_set(f, first, end - first, false));
     }
     return NULL;
 }
@@ -254,20 +257,21 @@ static gbx_status keep_all(gbx_address_ranges *to, const gbx_address_ranges *fro
 }
 
 /* What depends on one set; `all` is what was said of all of them. */
-static gbx_status ask_set(follow *f, visit *v, uint32_t number, bool is_only, gbx_dependence *all) {
+static gbx_status ask_set(follow *f, visit *v, uint32_t number, bool is_exact,
+                          gbx_dependence *all) {
     gbx_dependence *own = v->depends[number] = calloc(1, sizeof *own);
     if (!own)
         return gbx_fail_memory("%s", doing);
-    if (is_only) {
+    if (!is_exact) {
         own->answer = all->answer;
-        own->depends = all->depends;
-        all->depends = (gbx_address_ranges){0};
+        GBX_TRY(keep_all(&own->depends, &all->depends));
     } else {
         GBX_TRY(ask(f, v->task, DIRECT(number) | COMPUTED(number), own));
     }
     if (!is_answered(own))
         f->reached |= DIRECT(number);
-    return all->answer == GBX_DEPENDENCE_FAILS ? keep_all(&all->kept, &own->kept) : NULL;
+    return is_exact && all->answer == GBX_DEPENDENCE_FAILS ? keep_all(&all->kept, &own->kept)
+                                                           : NULL;
 }
 
 /* Most tasks depend on none of what they may read: all sets are asked about at once. */
@@ -282,7 +286,7 @@ static gbx_status ask_task(follow *f, visit *v) {
         return NULL;
     for (uint32_t i = 0; i <= SETS; ++i)
         if (sets & DIRECT(i))
-            GBX_TRY(ask_set(f, v, i, sets == DIRECT(i), &v->kept));
+            GBX_TRY(ask_set(f, v, i, f->is_exact && sets != DIRECT(i), &v->kept));
     return NULL;
 }
 
@@ -611,18 +615,31 @@ static void acquit(follow *f, const set *done) {
 
 static gbx_status divide(follow *f, set reaching) {
     size_t step = (reaching.count + PARTS - 1) / PARTS;
+    if (!reaching.is_exact)
+        return add_set(f, reaching.first, reaching.count, true);
     for (size_t at = 0; at < reaching.count && reaching.count > 1; at += step) {
         size_t rest = reaching.count - at;
-        GBX_TRY(add_set(f, reaching.first + at, rest < step ? rest : step));
+        GBX_TRY(add_set(f, reaching.first + at, rest < step ? rest : step, true));
     }
     return NULL;
+}
+
+/* The next sets that are followed alike. */
+static size_t take_sets(const follow *f, size_t first, set sets[SETS]) {
+    size_t count = 0;
+    for (; count < SETS && first + count < f->queue_count; ++count) {
+        if (f->queue[first + count].is_exact != f->is_exact)
+            break;
+        sets[count] = f->queue[first + count];
+    }
+    return count;
 }
 
 static gbx_status follow_sets(follow *f) {
     for (size_t first = 0, passes = 0; first < f->queue_count && passes < PASSES; ++passes) {
         set sets[SETS];
-        size_t count = f->queue_count - first < SETS ? f->queue_count - first : SETS;
-        memcpy(sets, f->queue + first, count * sizeof *sets);
+        f->is_exact = f->queue[first].is_exact;
+        size_t count = take_sets(f, first, sets);
         first += count;
         GBX_TRY(pass(f, sets, count));
         for (size_t i = 0; i < count; ++i) {

@@ -2,7 +2,8 @@
  * Do tasks without order really share memory? An audit knows what they declare: whole buffers,
  * perhaps, of which each writes its own rows. Kernels are called again to see which bytes they
  * write, and whether what they leave depends on bytes that a task without order writes. A buffer of
- * which nobody does is *apart*, whatever its tasks declare; of any other all findings stay.
+ * which nobody does is *apart*, whatever its tasks declare. Of any other those pairs are findings
+ * that share a byte. An audit does not list every pair: what it leaves out is found here.
  *
  * What a task leaves of a buffer that is apart holds rows of others, which may change without
  * anything being wrong.
@@ -32,6 +33,7 @@ typedef struct touch {
     uint64_t base; /* of the buffer */
     uint64_t place;
     uint64_t task;
+    uint64_t entry;
     uint32_t slot;
     bool is_write;
     gbx_tensor view;
@@ -42,7 +44,9 @@ typedef struct buffer {
     uint64_t base;
     size_t first; /* in o->accesses */
     size_t count;
+    bool is_known; /* what its users write, and their order */
     bool is_apart;
+    size_t sharing; /* pairs that share a byte, among the findings */
 } buffer;
 
 /* All accesses of one task to a buffer. */
@@ -131,6 +135,7 @@ static buffer *find_buffer(const overlaps *o, uint64_t base) {
 static gbx_status add_access(overlaps *o, const gbx_entry *entry, uint64_t place) {
     touch made = {.place = place,
                   .task = entry->head->task,
+                  .entry = entry->index,
                   .slot = entry->head->arg_index,
                   .is_write = entry->head->stage != GBX_STAGE_BEFORE};
     if (!entry->tensor)
@@ -245,19 +250,24 @@ static bool are_ordered(const overlaps *o, size_t a, size_t b) {
 
 /* --- buffers that are apart --- */
 
+/* Adds what a user writes to the map. */
+static gbx_status map_user(overlaps *o, const user *u) {
+    for (size_t i = 0; i < u->count; ++i) {
+        const gbx_address_ranges *written = &o->accesses[u->first + i].written;
+        for (size_t k = 0; k < written->count; ++k)
+            GBX_TRY(
+                gbx_memory_map_set(o->map, &(const gbx_memory_range){written->items[k].begin,
+                                                                     written->items[k].end, 1, 0}));
+    }
+    return NULL;
+}
+
 /* Maps what all users write that are not ordered with one. */
 static gbx_status map_others(overlaps *o, size_t one, size_t count) {
     gbx_memory_map_clear(o->map);
-    for (size_t other = 0; other < count; ++other) {
-        const user *u = &o->users[other];
-        for (size_t i = 0; other != one && !are_ordered(o, one, other) && i < u->count; ++i) {
-            const gbx_address_ranges *written = &o->accesses[u->first + i].written;
-            for (size_t k = 0; k < written->count; ++k)
-                GBX_TRY(gbx_memory_map_set(o->map,
-                                           &(const gbx_memory_range){written->items[k].begin,
-                                                                     written->items[k].end, 1, 0}));
-        }
-    }
+    for (size_t other = 0; other < count; ++other)
+        if (other != one && !are_ordered(o, one, other))
+            GBX_TRY(map_user(o, &o->users[other]));
     return NULL;
 }
 
@@ -282,6 +292,140 @@ static gbx_status is_user_apart(overlaps *o, const user *u, bool *out_is_apart) 
     return status;
 }
 
+/* --- pairs that share --- */
+
+/* The bytes that both a user's writes and the map have; false if there are none. */
+static bool share_writes(const overlaps *o, const user *u, gbx_audit_side *range) {
+    bool is_any = false;
+    for (size_t i = 0; i < u->count; ++i) {
+        const touch *a = &o->accesses[u->first + i];
+        gbx_memory_range found;
+        for (size_t k = 0; k < a->written.count; ++k) {
+            const gbx_address_range *w = &a->written.items[k];
+            if (!gbx_memory_map_find(o->map, w->begin, &found) || found.begin >= w->end)
+                continue;
+            uint64_t begin = found.begin > w->begin ? found.begin : w->begin;
+            uint64_t end = found.end < w->end ? found.end : w->end;
+            range->begin = is_any ? range->begin : (int64_t)(begin - a->base);
+            range->end = (int64_t)(end - a->base);
+            is_any = true;
+        }
+    }
+    return is_any;
+}
+
+/* The argument of a user that reads or writes. */
+static gbx_audit_side side_of(const overlaps *o, const user *u, bool is_write) {
+    const touch *found = &o->accesses[u->first];
+    for (size_t i = 0; i < u->count; ++i)
+        if (o->accesses[u->first + i].is_write == is_write &&
+            (found->is_write != is_write || (is_write && found->written.count == 0)))
+            found = &o->accesses[u->first + i];
+    return (gbx_audit_side){.task = found->task, .entry = found->entry};
+}
+
+/* All that a user writes. */
+static gbx_audit_side range_of(const overlaps *o, const user *u) {
+    gbx_audit_side all = {.begin = INT64_MAX, .end = 0};
+    for (size_t i = 0; i < u->count; ++i) {
+        const touch *a = &o->accesses[u->first + i];
+        for (size_t k = 0; k < a->written.count; ++k) {
+            int64_t begin = (int64_t)(a->written.items[k].begin - a->base);
+            int64_t end = (int64_t)(a->written.items[k].end - a->base);
+            all.begin = begin < all.begin ? begin : all.begin;
+            all.end = end > all.end ? end : all.end;
+        }
+    }
+    return all;
+}
+
+static void set_finding(const overlaps *o, const buffer *b, gbx_audit_kind kind, const user *first,
+                        const user *second, gbx_audit_side range, gbx_audit_finding *out_finding) {
+    bool is_read = kind == GBX_AUDIT_READ_TOO_EARLY;
+    *out_finding =
+        (gbx_audit_finding){.kind = kind,
+                            .first = side_of(o, first, true),
+                            .second = side_of(o, second, !is_read),
+                            .address = b->base + (uint64_t)range.begin,
+                            .bytes = (uint64_t)(range.end - range.begin),
+                            .has_no_path = o->q->d->audit.counts.has_edges,
+                            .is_concurrent = !is_ordered_by_time(
+                                gbx_task_graph_at(o->q->graph, o->accesses[first->first].place),
+                                gbx_task_graph_at(o->q->graph, o->accesses[second->first].place)),
+                            .is_read_first = is_read && second->first < first->first};
+    out_finding->first.begin = out_finding->second.begin = range.begin;
+    out_finding->first.end = out_finding->second.end = range.end;
+}
+
+/* Whether two users without order share bytes, and how; `later` comes second in graph order. */
+static gbx_status compare_users(overlaps *o, const buffer *b, const user *earlier,
+                                const user *later, gbx_audit_finding *out_finding, bool *out_do) {
+    gbx_audit_side range;
+    bool is_apart;
+    gbx_memory_map_clear(o->map);
+    GBX_TRY(map_user(o, earlier));
+    *out_do = true;
+    if (share_writes(o, later, &range)) {
+        set_finding(o, b, GBX_AUDIT_OVERLAPPING_WRITES, earlier, later, range, out_finding);
+        return NULL;
+    }
+    GBX_TRY(is_user_apart(o, later, &is_apart));
+    if (!is_apart) {
+        set_finding(o, b, GBX_AUDIT_READ_TOO_EARLY, earlier, later, range_of(o, earlier),
+                    out_finding);
+        return NULL;
+    }
+    gbx_memory_map_clear(o->map);
+    GBX_TRY(map_user(o, later));
+    GBX_TRY(is_user_apart(o, earlier, &is_apart));
+    *out_do = !is_apart;
+    if (!is_apart)
+        set_finding(o, b, GBX_AUDIT_READ_TOO_EARLY, later, earlier, range_of(o, later),
+                    out_finding);
+    return NULL;
+}
+
+static bool is_listed(const gbx_audit *audit, const gbx_audit_finding *f) {
+    for (size_t i = 0; i < audit->finding_count; ++i) {
+        const gbx_audit_finding *other = &audit->findings[i];
+        bool is_same = other->first.task == f->first.task && other->second.task == f->second.task;
+        bool is_turned = other->first.task == f->second.task && other->second.task == f->first.task;
+        if (is_about_pair(other) && (is_same || is_turned))
+            return true;
+    }
+    return false;
+}
+
+static gbx_status add_finding(overlaps *o, const gbx_audit_finding *f) {
+    gbx_audit *audit = &o->q->d->audit;
+    if (is_listed(audit, f))
+        return NULL;
+    gbx_audit_finding *grown = realloc(audit->findings, (audit->finding_count + 1) * sizeof *grown);
+    if (!grown)
+        return gbx_fail_memory("%s", doing);
+    audit->findings = grown;
+    grown[audit->finding_count++] = *f;
+    return gbx_inquiry_add_audit(o->q, audit->finding_count - 1);
+}
+
+/* The first user without order that shares bytes with one. */
+static gbx_status find_partner(overlaps *o, buffer *b, size_t one, size_t count) {
+    for (size_t other = 0; other < count && !is_late(o); ++other) {
+        const user *earlier = &o->users[one < other ? one : other];
+        const user *later = &o->users[one < other ? other : one];
+        gbx_audit_finding finding;
+        bool do_share;
+        if (other == one || are_ordered(o, one, other))
+            continue;
+        GBX_TRY(compare_users(o, b, earlier, later, &finding, &do_share));
+        if (!do_share)
+            continue;
+        ++b->sharing;
+        return add_finding(o, &finding);
+    }
+    return NULL;
+}
+
 static gbx_status ask_buffer(overlaps *o, buffer *b) {
     size_t count;
     bool is_known = true;
@@ -290,11 +434,15 @@ static gbx_status ask_buffer(overlaps *o, buffer *b) {
             GBX_TRY(find_written(o, &o->accesses[i], &is_known));
     if (!is_known || b->base == 0 || !find_users(o, b, &count))
         return NULL;
-    b->is_apart = true;
-    for (size_t i = 0; i < count && b->is_apart; ++i) {
+    b->is_known = b->is_apart = true;
+    for (size_t i = 0; i < count && b->is_known; ++i) {
+        bool is_apart;
         GBX_TRY(map_others(o, i, count));
-        GBX_TRY(is_user_apart(o, &o->users[i], &b->is_apart));
-        b->is_apart &= !is_late(o);
+        GBX_TRY(is_user_apart(o, &o->users[i], &is_apart));
+        if (!is_apart)
+            GBX_TRY(find_partner(o, b, i, count));
+        b->is_known = !is_late(o);
+        b->is_apart &= is_apart && b->is_known;
     }
     return NULL;
 }
@@ -389,20 +537,52 @@ static gbx_status are_of_others(const overlaps *o, const buffer *b, const gbx_au
     return are_equal(o, f, writer, begin, end - begin, out_are);
 }
 
+/* --- pairs --- */
+
+static user find_user(const overlaps *o, const buffer *b, uint64_t task) {
+    uint64_t place = gbx_task_graph_place(o->q->graph, task);
+    size_t low = b->first, high = b->first + b->count, end;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (o->accesses[middle].place < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (end = low; end < b->first + b->count && o->accesses[end].task == task; ++end)
+        ;
+    return (user){low, end - low};
+}
+
+static gbx_status is_pair_apart(overlaps *o, buffer *b, const gbx_audit_finding *f, bool *out_is) {
+    gbx_tensor second;
+    GBX_TRY(view_of(o, &f->second, &second));
+    *out_is = second.data == b->base;
+    if (b->is_apart || !*out_is)
+        return NULL;
+    user one = find_user(o, b, f->first.task), other = find_user(o, b, f->second.task);
+    gbx_audit_finding ignored;
+    bool do_share = true, is_turned = one.first > other.first;
+    if (one.count > 0 && other.count > 0 && !is_late(o))
+        GBX_TRY(compare_users(o, b, is_turned ? &other : &one, is_turned ? &one : &other, &ignored,
+                              &do_share));
+    *out_is = !do_share;
+    b->sharing += do_share;
+    return NULL;
+}
+
 /* --- clues --- */
 
-static gbx_status is_harmless(const overlaps *o, const gbx_audit_finding *f, bool *out_is) {
-    gbx_tensor first, second = {0};
-    *out_is = false;
+static gbx_status judge(overlaps *o, const gbx_audit_finding *f, bool *out_is_harmless) {
+    gbx_tensor first;
+    *out_is_harmless = false;
     GBX_TRY(view_of(o, &f->first, &first));
-    const buffer *b = find_buffer(o, first.data);
-    if (!b || !b->is_apart)
+    buffer *b = find_buffer(o, first.data);
+    if (!b || !b->is_known)
         return NULL;
-    if (is_about_change(f))
-        return are_of_others(o, b, f, out_is);
-    GBX_TRY(view_of(o, &f->second, &second));
-    *out_is = second.data == first.data;
-    return NULL;
+    if (is_about_pair(f))
+        return is_pair_apart(o, b, f, out_is_harmless);
+    return b->is_apart ? are_of_others(o, b, f, out_is_harmless) : NULL;
 }
 
 static gbx_status report_dropped(gbx_inquiry *q, size_t pairs, size_t changes) {
@@ -423,21 +603,43 @@ static gbx_status report_dropped(gbx_inquiry *q, size_t pairs, size_t changes) {
     return NULL;
 }
 
-static gbx_status drop_clues(overlaps *o) {
+static const gbx_audit_finding *finding_of(const gbx_inquiry *q, const gbx_clue *clue) {
+    const gbx_audit_finding *f =
+        clue->source == GBX_CLUE_AUDIT ? &q->d->audit.findings[clue->index] : NULL;
+    return f && (is_about_pair(f) || is_about_change(f)) ? f : NULL;
+}
+
+/* Marks in `drops` what is harmless. */
+static gbx_status judge_clues(overlaps *o, bool *drops) {
+    for (size_t i = 0; i < o->q->clue_count; ++i) {
+        const gbx_audit_finding *f = finding_of(o->q, &o->q->clues[i]);
+        if (f)
+            GBX_TRY(judge(o, f, &drops[i]));
+    }
+    return NULL;
+}
+
+/* Tasks of the buffer share bytes, but no pair is known that does. */
+static gbx_status is_needed(const overlaps *o, const gbx_audit_finding *f, bool *out_is) {
+    gbx_tensor first;
+    GBX_TRY(view_of(o, &f->first, &first));
+    const buffer *b = find_buffer(o, first.data);
+    *out_is = b && !b->is_apart && b->sharing == 0;
+    return NULL;
+}
+
+static gbx_status drop_clues(overlaps *o, const bool *drops) {
     gbx_inquiry *q = o->q;
     size_t kept = 0, pairs = 0, changes = 0;
     for (size_t i = 0; i < q->clue_count; ++i) {
         const gbx_clue clue = q->clues[i];
-        bool is_pair = false, is_dropped = false;
-        if (clue.source == GBX_CLUE_AUDIT) {
-            const gbx_audit_finding *f = &q->d->audit.findings[clue.index];
-            is_pair = is_about_pair(f);
-            if (is_pair || is_about_change(f))
-                GBX_TRY(is_harmless(o, f, &is_dropped));
-        }
-        pairs += is_dropped && is_pair;
-        changes += is_dropped && !is_pair;
-        if (!is_dropped)
+        const gbx_audit_finding *f = drops[i] ? finding_of(q, &clue) : NULL;
+        bool is_kept = !f;
+        if (f)
+            GBX_TRY(is_needed(o, f, &is_kept));
+        pairs += !is_kept && is_about_pair(f);
+        changes += !is_kept && is_about_change(f);
+        if (is_kept)
             q->clues[kept++] = clue;
     }
     q->clue_count = kept;
@@ -459,7 +661,14 @@ static gbx_status compare_all(overlaps *o) {
     GBX_TRY(gbx_inquiry_open_session(o->q, &o->session));
     GBX_TRY(gbx_memory_map_create(GBX_OFFSETS_STAY, &o->map));
     GBX_TRY(ask_buffers(o));
-    return drop_clues(o);
+    bool *drops = calloc(o->q->clue_count + 1, sizeof *drops);
+    if (!drops)
+        return gbx_fail_memory("%s", doing);
+    gbx_status status = judge_clues(o, drops);
+    if (!status)
+        status = drop_clues(o, drops);
+    free(drops);
+    return status;
 }
 
 gbx_status gbx_inquiry_compare_overlaps(gbx_inquiry *q) {
