@@ -98,9 +98,10 @@ def check_form(what, document):
     check(f"{what}: hash {document['dump']['hash']}", bool(re.fullmatch("[0-9a-f]{32}", document["dump"]["hash"])), True)
     check(f"{what}: questions", [one["question"] for one in document["asked"]], QUESTIONS)
     for one in document["asked"]:
-        check(f"{what}: members of asked", list(one), ["question", "tasks", "findings", "not_asked", "why"])
+        check(f"{what}: members of asked", list(one), ["question", "tasks", "findings", "not_asked", "why", "harmless"])
         check(f"{what}: types of {one}", [is_of(one[key], kind) for key, kind in
-                                          (("tasks", WHOLE), ("findings", WHOLE), ("not_asked", WHOLE), ("why", (TEXT, None)))], [True] * 4)
+                                          (("tasks", WHOLE), ("findings", WHOLE), ("not_asked", WHOLE), ("why", (TEXT, None)),
+                                           ("harmless", (TEXT, None)))], [True] * 5)
         check(f"{what}: {one['question']}: a reason for what was not asked", one["not_asked"] == 0 or bool(one["why"]), True)
         check(f"{what}: {one['question']}: no more tasks than there are", one["tasks"] + one["not_asked"] <= document["tasks"], True)
     for number, finding in enumerate(document["findings"]):

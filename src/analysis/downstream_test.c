@@ -5,6 +5,7 @@
 #include <glassbox/kernel.h>
 #include <glassbox/orchestration.h>
 
+#include "analysis/byte_runs.h"
 #include "analysis/downstream.h"
 
 enum {
@@ -248,7 +249,7 @@ static void test_several(void **state) {
 
 static void test_pieces(void **state) {
     fixture *f = *state;
-    const int64_t pieces = (1 << 16) + 1;
+    const int64_t pieces = (int64_t)GBX_FOLLOWED_PIECES + 1;
     put(f, (argument){0, GBX_ROLE_OUTPUT, BASE, 0, {pieces, 1}, {2, 1}});
     put(f, (argument){1, GBX_ROLE_INPUT, BASE, 0, {1, 1}, {1, 1}});
     put(f, (argument){2, GBX_ROLE_OUTPUT, BASE + (1 << 24), 0, {pieces - 1, 1}, {2, 1}});

@@ -188,19 +188,18 @@ static gbx_status report_dropped(gbx_inquiry *q, const dropped *all) {
     q->d->asked[GBX_ASKED_RACES].findings -= all->races;
     q->d->asked[GBX_ASKED_REPLAY].findings -= all->sums;
     if (all->races > 0)
-        GBX_TRY(gbx_inquiry_note(q, GBX_ASKED_RACES,
-                                 "%zu %s that %s on the order of blocks %s atomic, says the thread "
-                                 "sanitizer, and %s not called %s",
-                                 all->races, all->races == 1 ? "access" : "accesses",
-                                 all->races == 1 ? "depends" : "depend",
-                                 all->races == 1 ? "is" : "are", all->races == 1 ? "is" : "are",
-                                 all->races == 1 ? "a race" : "races"));
+        GBX_TRY(gbx_inquiry_note_harmless(
+            q, GBX_ASKED_RACES,
+            "%zu %s on the order of blocks, and %s atomic, says the thread sanitizer", all->races,
+            all->races == 1 ? "access depends" : "accesses depend",
+            all->races == 1 ? "is" : "are"));
     if (all->sums > 0)
-        GBX_TRY(gbx_inquiry_note(q, GBX_ASKED_REPLAY,
-                                 "%zu %s values that differ in each call by rounding, or by "
-                                 "their order, without a race, says the thread sanitizer, and the "
-                                 "golden accepts them",
-                                 all->tasks, all->tasks == 1 ? "task leaves" : "tasks leave"));
+        GBX_TRY(gbx_inquiry_note_harmless(
+            q, GBX_ASKED_REPLAY,
+            "%zu %s values that differ in each call by rounding, or by "
+            "their order, without a race, says the thread sanitizer, and the "
+            "golden accepts them",
+            all->tasks, all->tasks == 1 ? "task leaves" : "tasks leave"));
     return NULL;
 }
 

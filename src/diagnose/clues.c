@@ -259,7 +259,7 @@ static gbx_status count_kernels(gbx_inquiry *q) {
     gbx_diagnosis_asked *races = &q->d->asked[GBX_ASKED_RACES];
     replay->tasks = races->tasks = check->count - check->not_called;
     replay->not_asked = races->not_asked = check->not_called;
-    for (uint64_t i = 0; i < check->count && check->not_called > 0 && !replay->why; ++i)
+    for (uint64_t i = 0; i < check->count && check->not_called > 0; ++i)
         if (check->lines[i].kernels.why_not) {
             GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_REPLAY, "%s", check->lines[i].kernels.why_not));
             GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_RACES, "%s", check->lines[i].kernels.why_not));
@@ -288,7 +288,7 @@ static gbx_status count_references(gbx_inquiry *q) {
         return gbx_inquiry_lack(q, GBX_ASKED_REFERENCES, "%s", check->why_no_scene);
     for (uint64_t i = 0; i < check->count; ++i)
         if (check->lines[i].verdict == GBX_CHECK_NOT_CHECKED)
-            return gbx_inquiry_lack(q, GBX_ASKED_REFERENCES, "%s", check->lines[i].reason);
+            GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_REFERENCES, "%s", check->lines[i].reason));
     return NULL;
 }
 
@@ -311,30 +311,45 @@ gbx_status gbx_clues_of_unended(gbx_inquiry *q) {
 
 /* --- values --- */
 
-static const gbx_check_line *find_line(const gbx_check_report *check, uint64_t task) {
-    for (uint64_t i = 0; i < check->count; ++i)
-        if (check->lines[i].task == task)
-            return &check->lines[i];
-    return NULL;
+/* Lines are in graph order. */
+static const gbx_check_line *find_line(const gbx_inquiry *q, uint64_t task) {
+    const gbx_check_report *check = &q->d->check;
+    uint64_t place = gbx_task_graph_place(q->graph, task), low = 0, high = check->count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (gbx_task_graph_place(q->graph, check->lines[middle].task) < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool is_found = low < check->count && check->lines[low].task == task;
+    return is_found ? &check->lines[low] : NULL;
 }
 
 /* Whether all NaNs of an output are in elements that its task does not write: new memory holds NaN.
  */
-static gbx_status are_unwritten(const gbx_inquiry *q, const gbx_nan_output *nan, bool *out_are) {
-    const gbx_check_report *check = &q->d->check;
+static gbx_status are_unwritten(void *context, const gbx_nan_output *nan, bool *out_are) {
+    const gbx_inquiry *q = context;
+    const gbx_check_line *line = find_line(q, nan->task);
     gbx_entry entry;
     *out_are = false;
+    if (!line || line->kernels.result < 0)
+        return NULL;
+    const gbx_replay_result *result = &q->d->check.results[line->kernels.result];
     GBX_TRY(gbx_entries_at(q->request->entries, nan->entry, &entry));
-    for (uint64_t i = 0; i < check->result_count; ++i)
-        for (uint32_t k = 0;
-             check->results[i].task == nan->task && k < check->results[i].finding_count; ++k) {
-            const gbx_replay_finding *f = &check->results[i].findings[k];
-            bool is_gap = f->is.kind == GBX_UNWRITTEN || f->is.kind == GBX_UNWRITTEN_READ;
-            *out_are |= is_gap && f->slot == entry.head->arg_index && nan->has_element &&
-                        f->is.element <= nan->element && nan->element <= f->is.last &&
-                        nan->nan_count <= f->is.elements;
-        }
+    for (uint32_t i = 0; i < result->finding_count; ++i) {
+        const gbx_replay_finding *f = &result->findings[i];
+        bool is_gap = f->is.kind == GBX_UNWRITTEN || f->is.kind == GBX_UNWRITTEN_READ;
+        *out_are |= is_gap && f->slot == entry.head->arg_index && nan->has_element &&
+                    f->is.element <= nan->element && nan->element <= f->is.last &&
+                    nan->nan_count <= f->is.elements;
+    }
     return NULL;
+}
+
+gbx_status gbx_inquiry_find_nan(gbx_inquiry *q) {
+    const gbx_first_nan_request request = {.passes_over = are_unwritten, .context = q};
+    return gbx_first_nan_find(q->request->entries, q->graph, &request, &q->d->nan);
 }
 
 /* A NaN that a task made of inputs without one. If a reference makes it too, or the golden is
@@ -344,10 +359,8 @@ static gbx_status take_nan(gbx_inquiry *q) {
     bool is_right = q->d->asked[GBX_ASKED_GOLDEN].tasks > 0 && !q->d->golden;
     if (is_right || !nan->has_nan || nan->nan.inputs != GBX_NAN_INPUTS_CLEAN)
         return NULL;
-    const gbx_check_line *line = find_line(&q->d->check, nan->nan.task);
-    bool is_unwritten;
-    GBX_TRY(are_unwritten(q, &nan->nan, &is_unwritten));
-    if (is_unwritten || (line && line->verdict == GBX_CHECK_RIGHT))
+    const gbx_check_line *line = find_line(q, nan->nan.task);
+    if (line && line->verdict == GBX_CHECK_RIGHT)
         return NULL;
     return gbx_inquiry_add(q, clue_of(GBX_CLUE_NAN, GBX_DIAGNOSIS_NAN, nan->nan.task, 0));
 }

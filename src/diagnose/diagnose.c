@@ -121,42 +121,63 @@ gbx_status gbx_inquiry_add(gbx_inquiry *q, gbx_clue clue) {
     return NULL;
 }
 
-gbx_status gbx_inquiry_lack(gbx_inquiry *q, gbx_diagnosis_question question, const char *format,
-                            ...) {
-    gbx_diagnosis_asked *asked = &q->d->asked[question];
-    va_list arguments;
-    if (asked->why)
-        return NULL;
-    va_start(arguments, format);
-    int length = vasprintf(&asked->why, format, arguments);
-    va_end(arguments);
-    if (length >= 0)
-        return NULL;
-    asked->why = NULL;
-    return gbx_fail_memory("diagnosing");
+enum { REASONS_MAX = 3 };
+
+/* Whether one of the reasons in `list` is this. */
+static bool has_reason(const char *list, const char *reason) {
+    size_t length = strlen(reason);
+    for (const char *at = list; at;) {
+        if (strncmp(at, reason, length) == 0 &&
+            (at[length] == '\0' || strncmp(at + length, "; ", 2) == 0))
+            return true;
+        at = strstr(at, "; ");
+        at = at ? at + 2 : NULL;
+    }
+    return false;
 }
 
-gbx_status gbx_inquiry_note(gbx_inquiry *q, gbx_diagnosis_question question, const char *format,
+/* "one; another" */
+static gbx_status append(char **list, const char *text) {
+    char *all = NULL;
+    if (asprintf(&all, "%s%s%s", *list ? *list : "", *list ? "; " : "", text) < 0)
+        return gbx_fail_memory("diagnosing");
+    free(*list);
+    *list = all;
+    return NULL;
+}
+
+static gbx_status add_reason(gbx_diagnosis_asked *asked, const char *reason) {
+    if (asked->reasons > REASONS_MAX || has_reason(asked->why, reason))
+        return NULL;
+    return append(&asked->why, asked->reasons++ < REASONS_MAX ? reason : "and other reasons");
+}
+
+gbx_status gbx_inquiry_lack(gbx_inquiry *q, gbx_diagnosis_question question, const char *format,
                             ...) {
-    gbx_diagnosis_asked *asked = &q->d->asked[question];
-    char *text = NULL, *all = NULL;
+    char *reason = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&reason, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        return gbx_fail_memory("diagnosing");
+    gbx_status status = add_reason(&q->d->asked[question], reason);
+    free(reason);
+    return status;
+}
+
+gbx_status gbx_inquiry_note_harmless(gbx_inquiry *q, gbx_diagnosis_question question,
+                                     const char *format, ...) {
+    char *text = NULL;
     va_list arguments;
     va_start(arguments, format);
     int length = vasprintf(&text, format, arguments);
     va_end(arguments);
-    if (length >= 0 && !asked->why) {
-        asked->why = text;
-        return NULL;
-    }
-    if (length >= 0) {
-        length = asprintf(&all, "%s; %s", asked->why, text);
-        free(text);
-    }
     if (length < 0)
         return gbx_fail_memory("diagnosing");
-    free(asked->why);
-    asked->why = all;
-    return NULL;
+    gbx_status status = append(&q->d->asked[question].harmless, text);
+    free(text);
+    return status;
 }
 
 gbx_status gbx_inquiry_open_session(const gbx_inquiry *q, gbx_replay_session *out_session) {
@@ -374,7 +395,7 @@ static gbx_status ask_values(gbx_inquiry *q) {
     /* A task that is right may leave a NaN: its reference leaves it, too. */
     bool are_all_right = d->check.verdicts[GBX_CHECK_RIGHT] == d->tasks;
     if (!are_all_right)
-        GBX_TRY(gbx_first_nan_find(q->request->entries, q->graph, NULL, NULL, NULL, &d->nan));
+        GBX_TRY(gbx_inquiry_find_nan(q));
     d->asked[GBX_ASKED_NAN].tasks = d->tasks;
     if (d->nan.unknown > 0)
         GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_NAN, "the dump lacks the values of %" PRIu64 " %s",
@@ -431,8 +452,10 @@ gbx_status gbx_diagnose(const gbx_diagnose_request *request, gbx_diagnosis *out_
 void gbx_diagnosis_free(gbx_diagnosis *diagnosis) {
     gbx_diagnosis_findings_free(diagnosis);
     gbx_diagnosis_lines_free(diagnosis);
-    for (size_t i = 0; i < GBX_ASKED_QUESTION_COUNT; ++i)
+    for (size_t i = 0; i < GBX_ASKED_QUESTION_COUNT; ++i) {
         free(diagnosis->asked[i].why);
+        free(diagnosis->asked[i].harmless);
+    }
     for (size_t i = 0; i < diagnosis->unended_count; ++i)
         gbx_replay_result_free(&diagnosis->unended[i]);
     free(diagnosis->unended);

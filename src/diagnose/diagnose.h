@@ -94,7 +94,9 @@ typedef struct gbx_diagnosis_asked {
     uint64_t tasks; /* that were asked */
     uint64_t findings;
     uint64_t not_asked;
-    char *why; /* they were not asked, or not completely; NULL */
+    char *why;        /* they were not asked, or not completely; NULL */
+    char *harmless;   /* what was found and is no finding; NULL */
+    uint32_t reasons; /* in `why` */
 } gbx_diagnosis_asked;
 
 /* --- clues --- */

@@ -675,10 +675,10 @@ static gbx_status report_dropped(gbx_inquiry *q, size_t dropped) {
     q->d->asked[GBX_ASKED_REPLAY].findings -= dropped;
     if (dropped == 0)
         return NULL;
-    return gbx_inquiry_note(q, GBX_ASKED_REPLAY,
-                            "%zu %s not completely written; what nobody wrote changes no result, "
-                            "and is not called a finding",
-                            dropped, dropped == 1 ? "output is" : "outputs are");
+    return gbx_inquiry_note_harmless(
+        q, GBX_ASKED_REPLAY,
+        "%zu %s not completely written, and what nobody wrote changes no result", dropped,
+        dropped == 1 ? "output is" : "outputs are");
 }
 
 /* If a result is wrong, suspects are worth a word where nothing else is found. */

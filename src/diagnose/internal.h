@@ -23,13 +23,13 @@ GBX_MUST_USE gbx_status gbx_inquiry_chooses(const gbx_inquiry *q, uint64_t task,
 /* Adds a clue about a task that is chosen, or about nobody; sets its place if it has a task. */
 GBX_MUST_USE gbx_status gbx_inquiry_add(gbx_inquiry *q, gbx_clue clue);
 
-/* Notes why something was not asked, unless there is a reason. As printf. */
+/* Notes why something was not asked; each reason once, and only the first few. As printf. */
 GBX_MUST_USE gbx_status gbx_inquiry_lack(gbx_inquiry *q, gbx_diagnosis_question question,
                                          const char *format, ...) GBX_PRINTF(3, 4);
 
-/* Notes something more to say of a question, whatever else is noted. As printf. */
-GBX_MUST_USE gbx_status gbx_inquiry_note(gbx_inquiry *q, gbx_diagnosis_question question,
-                                         const char *format, ...) GBX_PRINTF(3, 4);
+/* Notes what was found, and is no finding. As printf. */
+GBX_MUST_USE gbx_status gbx_inquiry_note_harmless(gbx_inquiry *q, gbx_diagnosis_question question,
+                                                  const char *format, ...) GBX_PRINTF(3, 4);
 
 /* To call tasks one at a time. The caller closes the session, even after a failure. */
 GBX_MUST_USE gbx_status gbx_inquiry_open_session(const gbx_inquiry *q,
@@ -43,6 +43,7 @@ GBX_MUST_USE gbx_status gbx_clues_of_audit(gbx_inquiry *q);
 GBX_MUST_USE gbx_status gbx_inquiry_add_audit(gbx_inquiry *q, uint64_t index); /* one of them */
 GBX_MUST_USE gbx_status gbx_clues_of_kernels(gbx_inquiry *q);
 GBX_MUST_USE gbx_status gbx_clues_of_unended(gbx_inquiry *q);
+GBX_MUST_USE gbx_status gbx_inquiry_find_nan(gbx_inquiry *q); /* sets `nan` */
 GBX_MUST_USE gbx_status gbx_clues_of_values(gbx_inquiry *q);
 
 /* --- follow.c --- */

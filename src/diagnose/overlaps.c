@@ -588,18 +588,15 @@ static gbx_status judge(overlaps *o, const gbx_audit_finding *f, bool *out_is_ha
 static gbx_status report_dropped(gbx_inquiry *q, size_t pairs, size_t changes) {
     q->d->asked[GBX_ASKED_AUDIT].findings -= pairs + changes;
     if (pairs > 0)
-        GBX_TRY(gbx_inquiry_note(q, GBX_ASKED_AUDIT,
-                                 "%zu %s without order that %s the same memory %s no byte of it, "
-                                 "and %s not called a finding",
-                                 pairs, pairs == 1 ? "pair of tasks" : "pairs of tasks",
-                                 pairs == 1 ? "declares" : "declare",
-                                 pairs == 1 ? "shares" : "share", pairs == 1 ? "is" : "are"));
+        GBX_TRY(gbx_inquiry_note_harmless(
+            q, GBX_ASKED_AUDIT, "%zu %s without order %s the same memory, and %s no byte of it",
+            pairs, pairs == 1 ? "pair of tasks" : "pairs of tasks",
+            pairs == 1 ? "declares" : "declare", pairs == 1 ? "shares" : "share"));
     if (changes > 0)
-        GBX_TRY(gbx_inquiry_note(q, GBX_ASKED_AUDIT,
-                                 "%zu %s of bytes that the task which declares to write them "
-                                 "leaves to others %s not called a finding",
-                                 changes, changes == 1 ? "change" : "changes",
-                                 changes == 1 ? "is" : "are"));
+        GBX_TRY(gbx_inquiry_note_harmless(q, GBX_ASKED_AUDIT,
+                                          "%zu %s of bytes that the task which declares to write "
+                                          "them leaves to others",
+                                          changes, changes == 1 ? "change" : "changes"));
     return NULL;
 }
 

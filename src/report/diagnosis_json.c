@@ -174,6 +174,7 @@ static void put_asked(gbx_json_writer *json, const gbx_diagnosis *d) {
         gbx_json_put_u64(json, "findings", d->asked[i].findings);
         gbx_json_put_u64(json, "not_asked", d->asked[i].not_asked);
         gbx_json_put_string(json, "why", d->asked[i].why);
+        gbx_json_put_string(json, "harmless", d->asked[i].harmless);
         gbx_json_end_object(json);
     }
     gbx_json_end_array(json);

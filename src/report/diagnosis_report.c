@@ -235,6 +235,9 @@ static void print_not_asked(gbx_sink *sink, const gbx_diagnosis *d) {
         if (!is_said)
             print_lack(sink, d, i);
     }
+    for (uint32_t i = 0; i < GBX_ASKED_QUESTION_COUNT; ++i)
+        if (d->asked[i].harmless)
+            gbx_sink_print(sink, "harmless: %s\n", gbx_text_shown(t, d->asked[i].harmless));
     if (d->chosen < d->tasks)
         gbx_sink_print(sink, "left out by --task: %s\n",
                        gbx_text_counted(t, d->tasks - d->chosen, "task"));

@@ -156,10 +156,11 @@ gbx_status gbx_first_nan_search(const gbx_opened_dump *dump, const gbx_selected 
                                 gbx_first_nan *out_first) {
     gbx_task_graph *graph = NULL;
     gbx_progress *progress = gbx_progress_start("looking for NaN");
+    const gbx_first_nan_request request = {
+        .only = only, .progress = gbx_progress_entries, .context = progress};
     gbx_status status = gbx_task_graph_create(dump->reader, &graph);
     if (!status)
-        status = gbx_first_nan_find(dump->entries, graph, only, gbx_progress_entries, progress,
-                                    out_first);
+        status = gbx_first_nan_find(dump->entries, graph, &request, out_first);
     gbx_progress_stop(progress);
     gbx_task_graph_destroy(graph);
     return status;

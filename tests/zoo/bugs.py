@@ -321,7 +321,7 @@ SCOPES = [
 
 # --- padded: tile t is tasks 8 t to 8 t + 7: bias, load, scale, crop, put, prefix, pack, sum ---
 
-BIASES, LOADS, CROPS, PUTS, PREFIXES, PACKS = (range(first, 40, 8) for first in (0, 1, 3, 4, 5, 6))
+BIASES, LOADS, SCALES, CROPS, PUTS, PREFIXES, PACKS = (range(first, 40, 8) for first in range(7))
 PADDED = [
     bug("load-one-row-short", "output not fully written", "padded", ("kernels/load.c", "i < x->shape[0];", "i < x->shape[0] - 1;"),
         LOADS, "load", "a"),
@@ -333,6 +333,10 @@ PADDED = [
         PUTS, "put", "all", platform="a5sim"),
     bug("crop-adds-unused-bias", "uninitialised temporary", "padded", ("kernels/crop.c", "uses_bias ? b[j] : 0.0f", "b[j] * (float)uses_bias"),
         CROPS, "crop", "b", others=BIASES, platform="a5sim", runtime=HOST),
+    bug("scale-to-the-power", "NaN once in thousands", "padded", [
+        ("kernels/scale.c", "#include <glassbox/kernel.h>", "#include <math.h>\n\n#include <glassbox/kernel.h>"),
+        ("kernels/scale.c", "factor * gbx_tensor_f32(a)[i * a->strides[0] + j]", "powf(gbx_tensor_f32(a)[i * a->strides[0] + j], factor)")],
+        SCALES, "scale", "c"),
     bug("prefix-without-earlier-rows", "race between tasks", "padded", ("orchestration.c", "after(&prefix, all[t - 1].prefix);", ";"),
         PREFIXES[1:], "prefix", "all", others=PUTS, runtime=AICPU),
 ]

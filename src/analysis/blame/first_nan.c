@@ -28,6 +28,7 @@ typedef struct walk {
     const gbx_reader *reader;
     output *outputs;
     uint64_t count;
+    const gbx_first_nan_request *request;
     gbx_first_nan *found;
 } walk;
 
@@ -48,7 +49,7 @@ static bool is_selected(const gbx_selected *only, uint64_t index) {
 }
 
 /* Outputs of floats, in the order in which their tasks completed. */
-static gbx_status list_outputs(walk *w, const gbx_task_graph *graph, const gbx_selected *only) {
+static gbx_status list_outputs(walk *w, const gbx_task_graph *graph) {
     uint64_t count = gbx_entries_count(w->entries);
     w->outputs = malloc((count + 1) * sizeof *w->outputs);
     if (!w->outputs)
@@ -57,7 +58,7 @@ static gbx_status list_outputs(walk *w, const gbx_task_graph *graph, const gbx_s
         gbx_entry entry;
         GBX_TRY(gbx_entries_at(w->entries, i, &entry));
         if (entry.head->stage != GBX_STAGE_AFTER || !gbx_dtype_is_float(entry.dtype) ||
-            !is_selected(only, i))
+            !is_selected(w->request->only, i))
             continue;
         if (entry.head->flags & GBX_FLAG_IN_FLIGHT) {
             ++w->found->in_flight;
@@ -156,6 +157,12 @@ static gbx_status look_at(walk *w, uint64_t index, const gbx_entry_summary *summ
     if (!is_needed)
         return NULL;
     GBX_TRY(find_element(w, &entry, &out));
+    if (w->request->passes_over) {
+        bool passes;
+        GBX_TRY(w->request->passes_over(w->request->context, &out, &passes));
+        if (passes)
+            return NULL;
+    }
     if (nan_count > 0 && !found->has_nan) {
         GBX_TRY(look_at_inputs(w, false, &out));
         found->has_nan = out.inputs == GBX_NAN_INPUTS_CLEAN;
@@ -176,13 +183,14 @@ static gbx_status look_at(walk *w, uint64_t index, const gbx_entry_summary *summ
 
 /* --- all --- */
 
-static gbx_status look_at_all(walk *w, gbx_first_nan_progress progress, void *context) {
+static gbx_status look_at_all(walk *w) {
+    const gbx_first_nan_request *request = w->request;
     uint64_t indices[BATCH_ENTRIES];
     gbx_entry_summary summaries[BATCH_ENTRIES];
     for (uint64_t at = 0; at < w->count;) {
         size_t count = (size_t)gbx_min_u64(w->count - at, BATCH_ENTRIES), done = 0;
-        if (progress)
-            progress(context, at, w->count);
+        if (request->progress)
+            request->progress(request->context, at, w->count);
         for (size_t i = 0; i < count; ++i)
             indices[i] = w->outputs[at + i].entry;
         GBX_TRY(gbx_entries_statistics(w->entries, indices, count, summaries, &done));
@@ -197,13 +205,15 @@ static gbx_status look_at_all(walk *w, gbx_first_nan_progress progress, void *co
 }
 
 gbx_status gbx_first_nan_find(gbx_entries *entries, const gbx_task_graph *graph,
-                              const gbx_selected *only, gbx_first_nan_progress progress,
-                              void *context, gbx_first_nan *out_first) {
-    walk w = {.entries = entries, .reader = gbx_entries_reader(entries), .found = out_first};
+                              const gbx_first_nan_request *request, gbx_first_nan *out_first) {
+    walk w = {.entries = entries,
+              .reader = gbx_entries_reader(entries),
+              .request = request,
+              .found = out_first};
     *out_first = (gbx_first_nan){0};
-    gbx_status status = list_outputs(&w, graph, only);
+    gbx_status status = list_outputs(&w, graph);
     if (!status)
-        status = look_at_all(&w, progress, context);
+        status = look_at_all(&w);
     free(w.outputs);
     return status;
 }

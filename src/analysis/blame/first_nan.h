@@ -58,13 +58,18 @@ static inline const gbx_nan_output *gbx_first_nan_answer(const gbx_first_nan *fo
     return found->has_first ? &found->first : NULL;
 }
 
-typedef void (*gbx_first_nan_progress)(void *context, uint64_t done, uint64_t all);
+/* All members may be NULL. */
+typedef struct gbx_first_nan_request {
+    const gbx_selected *only; /* the entries that may be the answer, ascending; NULL: all */
+    void (*progress)(void *context, uint64_t done, uint64_t all);
+    /* Whether the NaNs of an output do not count. */
+    gbx_status (*passes_over)(void *context, const gbx_nan_output *output, bool *out_passes);
+    void *context;
+} gbx_first_nan_request;
 
-/* `only` are the entries that may be the answer, ascending; NULL for all. `progress` may be NULL.
- * The reader's payload must be open. */
+/* The reader's payload must be open. */
 GBX_MUST_USE gbx_status gbx_first_nan_find(gbx_entries *entries, const gbx_task_graph *graph,
-                                           const gbx_selected *only,
-                                           gbx_first_nan_progress progress, void *context,
+                                           const gbx_first_nan_request *request,
                                            gbx_first_nan *out_first);
 
 #endif
