@@ -226,6 +226,22 @@ def check_several():
     check_saving(dump)
 
 
+def check_second_of_many():
+    """A kernel that is wrong after many wrong tasks of another one is named with its argument and element, too."""
+    s, many = Scene("second"), 25
+    x, z = s.tensor("x"), s.output("z")
+    rows = s.output("rows", (many, N))
+    twice = str(write_kernel("second-twice", ARGS, TWICE))
+    s.kernel("first", ARGS, TWICE + " y[5] += 1;", reference=twice)
+    s.kernel("second", ARGS, TWICE + " y[3] += 1;", reference=twice)
+    for i in range(many):
+        s.task("first", x, rows[i])
+    s.task("second", x, z)
+    document = asked(recorded(s, "second"), code=1)
+    check("second: what is accused", named(document), [("wrong_result", "first", "y", list(range(many))), ("wrong_result", "second", "y", [many])])
+    check("second: elements", [f["element"] for f in document["findings"]], [[5], [3]])
+
+
 def check_source(scene, finding, part):
     """The line of a stray write is the kernel's own."""
     source = finding.get("source") or {"file": "none", "line": 1}
@@ -612,5 +628,5 @@ def check_usage():
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts(check_several, check_trust, check_levels, check_old_dumps, check_failed_runs, check_overrun, check_consequences,
+    sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_overrun, check_consequences,
                        check_habits, check_order, check_run, check_good, check_usage))

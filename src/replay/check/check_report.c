@@ -31,11 +31,32 @@ gbx_status gbx_check_report_keep(gbx_check_report *report, const char *text,
     return NULL;
 }
 
-/* Only a task that may be a victim may turn out not to be wrong; so the first tasks of the final
- * list are among these. */
-static bool may_be_listed(const gbx_check_report *report, const gbx_check_line *line) {
-    return line->verdict == GBX_CHECK_INTRODUCED &&
-           (gbx_check_may_be_victim(&line->kernels) || report->steady < GBX_CHECK_LINES_MAX);
+/* Counts a wrong task of a kernel that stays wrong; *out_before is how many there were. */
+static gbx_status count_steady(gbx_check_report *report, const gbx_check_line *line,
+                               uint64_t *out_before) {
+    uint64_t i = 0;
+    while (i < report->steady_count &&
+           memcmp(report->steady[i].func_ids, line->func_ids, sizeof line->func_ids) != 0)
+        ++i;
+    GBX_TRY(gbx_array_reserve(&report->steady, &report->steady_capacity, i + 1, doing));
+    if (i == report->steady_count) {
+        report->steady[report->steady_count++] = (gbx_check_steady){0};
+        memcpy(report->steady[i].func_ids, line->func_ids, sizeof line->func_ids);
+    }
+    *out_before = report->steady[i].tasks++;
+    return NULL;
+}
+
+/* Only a task that may be a victim may turn out not to be wrong; so the first tasks of each kernel
+ * in the final list are among these. */
+static gbx_status keeps_outputs(gbx_check_report *report, const gbx_check_line *line,
+                                bool *out_keeps) {
+    uint64_t before = 0;
+    *out_keeps = line->verdict == GBX_CHECK_INTRODUCED;
+    if (*out_keeps && !gbx_check_may_be_victim(&line->kernels))
+        GBX_TRY(count_steady(report, line, &before));
+    *out_keeps = report->keeps_all || (*out_keeps && before < GBX_CHECK_LINES_MAX);
+    return NULL;
 }
 
 /* A task that could not be read may still have a record. */
@@ -77,7 +98,9 @@ static gbx_status fill_line(gbx_check_report *report, const gbx_replay_task *tas
     }
     if (result->verdict == GBX_CHECK_NOT_CHECKED)
         GBX_TRY(gbx_check_report_keep(report, result->reason, &line->reason));
-    if (result->output_count == 0 || (!report->keeps_all && !may_be_listed(report, line)))
+    bool keeps;
+    GBX_TRY(keeps_outputs(report, line, &keeps));
+    if (result->output_count == 0 || !keeps)
         return NULL;
     size_t bytes = result->output_count * sizeof *line->outputs;
     line->outputs = malloc(bytes);
@@ -94,7 +117,6 @@ gbx_status gbx_check_report_add(gbx_check_report *report, const gbx_replay_task 
     GBX_TRY(fill_line(report, task, result, kernels, &report->lines[report->count]));
     ++report->count;
     ++report->verdicts[result->verdict];
-    report->steady += result->verdict == GBX_CHECK_INTRODUCED && !gbx_check_may_be_victim(kernels);
     report->accused += kernels->is_accused;
     report->not_called += !kernels->is_called;
     report->differing += kernels->differs;
@@ -109,6 +131,7 @@ void gbx_check_report_free(gbx_check_report *report) {
     for (uint64_t i = 0; i < report->result_count; ++i)
         gbx_replay_result_free(&report->results[i]);
     free(report->results);
+    free(report->steady);
     free(report->lines);
     free(report->reasons);
     free(report->scene);

@@ -36,7 +36,7 @@ typedef struct gbx_check_line {
     uint64_t culprit;          /* task_seq of the task that is known to write into its tensors, of a
                                   task that is wrong or differs; UINT64_MAX for none */
     gbx_check_output *outputs; /* NULL if they are not kept; never of the first
-                                  GBX_CHECK_LINES_MAX that are INTRODUCED */
+                                  GBX_CHECK_LINES_MAX of each kernel that are INTRODUCED */
     uint32_t output_count;     /* of kept outputs */
     uint32_t worst_output;
     uint32_t wrong_outputs;
@@ -56,6 +56,12 @@ typedef struct gbx_check_skipped {
     uint64_t first; /* line of the first */
 } gbx_check_skipped;
 
+/* Of one kernel or mix. */
+typedef struct gbx_check_steady {
+    uint32_t func_ids[GBX_SUBTASK_COUNT];
+    uint64_t tasks; /* INTRODUCED whatever happens later */
+} gbx_check_steady;
+
 typedef struct gbx_check_report {
     gbx_reader *reader; /* of the dump; borrowed */
     char *scene;        /* path of scene.json; NULL without references */
@@ -66,7 +72,9 @@ typedef struct gbx_check_report {
     uint64_t count;
     uint64_t capacity;
     uint64_t verdicts[GBX_CHECK_VERDICT_COUNT]; /* tasks with each verdict */
-    uint64_t steady;                            /* INTRODUCED whatever happens later */
+    gbx_check_steady *steady;
+    uint64_t steady_count;
+    uint64_t steady_capacity;
     gbx_replay_result
         *results; /* of kernels with findings or faults; if notes are kept, of those with notes */
     uint64_t result_count;
