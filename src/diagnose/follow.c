@@ -62,6 +62,8 @@ static int compare_kernels(const gbx_follow_part *a, const gbx_follow_part *b) {
     return order != 0 ? order : (a->slot > b->slot) - (a->slot < b->slot);
 }
 
+typedef gbx_follow_part *part_pointer;
+
 static int compare_sources(const void *a, const void *b) {
     const gbx_follow_part *x = *(gbx_follow_part *const *)a, *y = *(gbx_follow_part *const *)b;
     int order = compare_kernels(x, y);
@@ -81,7 +83,7 @@ static gbx_status make_sets(gbx_follow *f) {
     for (size_t i = 0; i < f->part_count; ++i)
         if (f->parts[i].is_source && (!f->is_second || f->parts[i].is_harmless))
             f->sources[f->source_count++] = &f->parts[i];
-    qsort(f->sources, f->source_count, sizeof *f->sources, compare_sources);
+    qsort(f->sources, f->source_count, sizeof(part_pointer), compare_sources);
     for (size_t first = 0, end; first < f->source_count; first = end) {
         for (end = first + 1;
              end < f->source_count && compare_kernels(f->sources[first], f->sources[end]) == 0;
@@ -238,7 +240,7 @@ static gbx_status follow_all(gbx_follow *f) {
     GBX_TRY(gather_parts(f));
     if (f->source_count == 0)
         return NULL;
-    f->sources = calloc(f->source_count, sizeof *f->sources);
+    f->sources = calloc(f->source_count, sizeof(part_pointer));
     if (!f->sources)
         return gbx_fail_memory("%s", doing);
     GBX_TRY(gbx_inquiry_open_session(f->q, &f->session));

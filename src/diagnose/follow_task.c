@@ -61,9 +61,9 @@ typedef struct visit {
     const gbx_check_line *line; /* NULL: it was not asked */
     gbx_follow_part *parts;
     size_t part_count;
-    uint64_t reads;                               /* bits */
-    gbx_dependence kept;                          /* elements of inouts that hold what they held */
-    gbx_dependence *depends[GBX_FOLLOW_SETS + 1]; /* on each set */
+    uint64_t reads;                              /* bits */
+    gbx_dependence kept;                         /* elements of inouts that hold what they held */
+    gbx_dependence depends[GBX_FOLLOW_SETS + 1]; /* on each set */
 } visit;
 
 /* An argument of a task. */
@@ -117,9 +117,7 @@ static gbx_status keep_all(gbx_address_ranges *to, const gbx_address_ranges *fro
 /* What depends on one set; `all` is what was said of all of them. */
 static gbx_status ask_set(gbx_follow *f, visit *v, uint32_t number, bool is_exact,
                           gbx_dependence *all) {
-    gbx_dependence *own = v->depends[number] = calloc(1, sizeof *own);
-    if (!own)
-        return gbx_fail_memory("%s", doing);
+    gbx_dependence *own = &v->depends[number];
     if (!is_exact) {
         own->answer = all->answer;
         GBX_TRY(keep_all(&own->depends, &all->depends));
@@ -308,8 +306,8 @@ static void end_sources(gbx_follow *f, const visit *v) {
 
 static gbx_status leave_dependent(gbx_follow *f, const visit *v) {
     for (uint32_t i = 0; i <= GBX_FOLLOW_SETS; ++i)
-        for (size_t k = 0; v->depends[i] && k < v->depends[i]->depends.count; ++k) {
-            const gbx_address_range *range = &v->depends[i]->depends.items[k];
+        for (size_t k = 0; k < v->depends[i].depends.count; ++k) {
+            const gbx_address_range *range = &v->depends[i].depends.items[k];
             GBX_TRY(gbx_taint_add(f->taint, range->begin, range->end, GBX_COMPUTED(i)));
         }
     return NULL;
@@ -325,11 +323,8 @@ static gbx_status visit_task(gbx_follow *f, visit *v) {
 }
 
 static void free_visit(visit *v) {
-    for (uint32_t i = 0; i <= GBX_FOLLOW_SETS; ++i) {
-        if (v->depends[i])
-            gbx_dependence_free(v->depends[i]);
-        free(v->depends[i]);
-    }
+    for (uint32_t i = 0; i <= GBX_FOLLOW_SETS; ++i)
+        gbx_dependence_free(&v->depends[i]);
     gbx_dependence_free(&v->kept);
     for (size_t i = 0; i < v->part_count; ++i)
         forget_gaps(&v->parts[i]);

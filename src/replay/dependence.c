@@ -163,14 +163,16 @@ static gbx_status fill_start(asking *a, int number, uint32_t i, filling *to, uns
 static gbx_status make_start(asking *a, int number, uint32_t i) {
     uint64_t bytes = gbx_tensor_payload_bytes(&a->task.arguments[i].tensor);
     unsigned char *asked = malloc(bytes + 1), *others = malloc(bytes + 1);
-    filling to = {.asked = asked, .others = others, .payload = malloc(bytes + 1)};
-    gbx_status status = asked && others && to.payload ? fill_start(a, number, i, &to, asked, others)
-                                                      : gbx_fail_memory("%s", doing);
+    unsigned char *payload = malloc(bytes + 1);
+    filling to = {.asked = asked, .others = others, .payload = payload};
+    gbx_status status = asked && others && payload ? fill_start(a, number, i, &to, asked, others)
+                                                   : gbx_fail_memory("%s", doing);
     free(asked);
     free(others);
-    a->start[number][i] = to.is_any && !status ? to.payload : NULL;
-    if (!a->start[number][i])
-        free(to.payload);
+    if (to.is_any && !status)
+        a->start[number][i] = payload;
+    else
+        free(payload);
     return status;
 }
 
