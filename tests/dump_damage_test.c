@@ -72,7 +72,7 @@ static gbx_status run_damaged(dump_scene *scene, const chip_variant *variant, in
                               .dump = {.arena_bytes = ARENA_BYTES, .has_stats = true}};
     char *log;
     memcpy(scene->initial + scene->graph->tasks[BEFORE].tensors[0].view.data, how, sizeof *how);
-    if (how->part != DAMAGE_NOTHING) {
+    if (how->part != DAMAGE_NOTHING && how->part != DAMAGE_DESCRIPTION) { /* which does not hang */
         config.timeout_ms = 500;
         config.dump.stall_timeout_ms = 100;
     }
@@ -246,13 +246,13 @@ static void end(attack *it) {
 static void strike(attack *it, damage how) {
     if (is_thread_sanitized() && it->strikes++ % 5 > 1)
         return;
-    char what[160], directory[DUMP_PATH_BYTES];
+    char what[320], directory[DUMP_PATH_BYTES];
     gbx_call_result result;
     int runtime = it->runtime++ % SCENE_RUNTIMES;
     int64_t start_ns = gbx_clock_ns();
     gbx_status status = run_damaged(it->scene, it->variant, runtime, &how, directory, &result);
     gbx_code code = status ? gbx_status_code(status) : GBX_OK;
-    snprintf(what, sizeof what, "%s: part %d, way %d, offset %d, %d words, value 0x%llx: %.40s",
+    snprintf(what, sizeof what, "%s: part %d, way %d, offset %d, %d words, value 0x%llx: %.200s",
              scene_runtimes[runtime], (int)how.part, (int)how.way, (int)how.offset, (int)how.count,
              (unsigned long long)how.value, status ? gbx_status_message(status) : "ok");
     gbx_status_free(status);
