@@ -14,7 +14,7 @@ typedef struct downstream {
     gbx_entries *entries;
     const uint64_t *guilty; /* sorted */
     size_t guilty_count;
-    gbx_memory_map *map; /* owner 1: downstream; 0: written again since */
+    gbx_memory_map *map; /* owner 1: downstream, or read upstream; 0: written again since */
     uint64_t *found;
     uint64_t found_count;
     uint64_t capacity;
@@ -141,4 +141,73 @@ gbx_status gbx_downstream_find(gbx_entries *entries, const gbx_task_graph *graph
     *out_count = d.found_count;
     *out_is_complete = d.is_complete;
     return NULL;
+}
+
+/* --- upstream: the graph is walked backwards, with what has been read in the map --- */
+
+typedef struct upstream {
+    downstream d;
+    gbx_upstream *found;
+    size_t found_count;
+    uint64_t capacity;
+} upstream;
+
+/* The first output of a task of which a byte is read later; UINT64_MAX for none. */
+static gbx_status find_output(upstream *u, uint64_t task, uint64_t *out_entry) {
+    gbx_entries *entries = u->d.entries;
+    gbx_entry entry;
+    *out_entry = UINT64_MAX;
+    for (uint64_t i = gbx_entries_find(entries, task);
+         i < gbx_entries_count(entries) && *out_entry == UINT64_MAX; ++i) {
+        GBX_TRY(gbx_entries_at(entries, i, &entry));
+        if (entry.head->task != task)
+            break;
+        if (entry.tensor && entry.head->stage != GBX_STAGE_BEFORE && reads_it(&u->d, entry.tensor))
+            *out_entry = i;
+    }
+    return NULL;
+}
+
+/* Takes what a task left out of the map, or adds what it read. */
+static gbx_status replace(upstream *u, uint64_t task, bool is_read) {
+    gbx_entries *entries = u->d.entries;
+    gbx_entry entry;
+    for (uint64_t i = gbx_entries_find(entries, task); i < gbx_entries_count(entries); ++i) {
+        GBX_TRY(gbx_entries_at(entries, i, &entry));
+        if (entry.head->task != task)
+            break;
+        if (entry.tensor && (entry.head->stage == GBX_STAGE_BEFORE) == is_read)
+            GBX_TRY(write_it(&u->d, entry.tensor, is_read));
+    }
+    return NULL;
+}
+
+static gbx_status walk_back(upstream *u, const gbx_task_graph *graph, uint64_t from) {
+    GBX_TRY(gbx_memory_map_create(GBX_OFFSETS_STAY, &u->d.map));
+    uint64_t place = gbx_task_graph_place(graph, from);
+    GBX_TRY(replace(u, from, true));
+    while (place != UINT64_MAX && place-- > 0) {
+        uint64_t task = gbx_task_graph_at(graph, place)->task, entry;
+        GBX_TRY(find_output(u, task, &entry));
+        if (entry == UINT64_MAX)
+            continue;
+        GBX_TRY(gbx_array_reserve(&u->found, &u->capacity, u->found_count + 1, "following memory"));
+        u->found[u->found_count++] = (gbx_upstream){task, entry};
+        GBX_TRY(replace(u, task, false));
+        GBX_TRY(replace(u, task, true));
+    }
+    return NULL;
+}
+
+gbx_status gbx_upstream_find(gbx_entries *entries, const gbx_task_graph *graph, uint64_t task,
+                             gbx_upstream **out_tasks, size_t *out_count, bool *out_is_complete) {
+    upstream u = {.d = {.entries = entries, .is_complete = true}};
+    gbx_status status = walk_back(&u, graph, task);
+    gbx_memory_map_destroy(u.d.map);
+    if (status)
+        free(u.found);
+    *out_tasks = status ? NULL : u.found;
+    *out_count = status ? 0 : u.found_count;
+    *out_is_complete = u.d.is_complete;
+    return status;
 }

@@ -288,6 +288,41 @@ static void test_empty(void **state) {
     check_victims(f, 0, 3);
 }
 
+/* --- upstream --- */
+
+static void check_upstream(fixture *f, uint64_t task, const uint64_t *wanted, size_t count) {
+    gbx_upstream *found;
+    size_t found_count;
+    bool is_complete;
+    assert_ok(gbx_upstream_find(f->entries, f->graph, task, &found, &found_count, &is_complete));
+    assert_int_equal(found_count, count);
+    for (size_t i = 0; i < count; ++i) {
+        gbx_entry entry;
+        assert_int_equal(found[i].task, wanted[i]);
+        assert_ok(gbx_entries_at(f->entries, found[i].entry, &entry));
+        assert_int_equal(entry.head->task, wanted[i]);
+        assert_int_equal(entry.head->stage, GBX_STAGE_AFTER);
+    }
+    assert_true(is_complete);
+    free(found);
+}
+
+static void test_upstream(void **state) {
+    fixture *f = *state;
+    writes(f, 0, 0, 8); /* 1 writes over it */
+    writes(f, 1, 0, 8);
+    reads(f, 2, 4, 4);
+    writes(f, 2, 8, 4);
+    writes(f, 3, 100, 4); /* nobody reads it */
+    reads(f, 4, 0, 2);
+    reads(f, 4, 11, 1);
+    writes(f, 4, 20, 1);
+    finish(f);
+    check_upstream(f, 4, (const uint64_t[]){2, 1}, 2);
+    check_upstream(f, 3, NULL, 0);
+    check_upstream(f, 0, NULL, 0);
+}
+
 /* --- random dumps, against a walk over all bytes --- */
 
 typedef struct model {
@@ -312,6 +347,24 @@ static argument random_argument(model *m, uint64_t task) {
         a.strides[0] = 0;
     a.start_offset = (int64_t)pick(m, 20);
     return a;
+}
+
+/* A task is upstream of those that are downstream of it. */
+static void check_both_ways(fixture *f, uint64_t tasks) {
+    bool is_below[TASKS_MAX][TASKS_MAX] = {0};
+    for (uint64_t task = 0; task < tasks; ++task) {
+        ask(f, &task, 1);
+        for (size_t i = 0; i < f->found_count; ++i)
+            is_below[task][f->found[i]] = true;
+    }
+    for (uint64_t task = 0; task < tasks; ++task) {
+        uint64_t above[TASKS_MAX];
+        size_t count = 0;
+        for (uint64_t other = task; other-- > 0;)
+            if (is_below[other][task])
+                above[count++] = other;
+        check_upstream(f, task, above, count);
+    }
 }
 
 /* Reads whether any element is bad, or sets all. */
@@ -366,6 +419,7 @@ static size_t try_dump(model *m) {
         assert_true(f->is_complete);
         found += m->victim_count;
     }
+    check_both_ways(f, tasks);
     tear_down((void **)&f);
     return found;
 }
@@ -390,6 +444,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_pieces, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_without_addresses, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_empty, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_upstream, set_up, tear_down),
         cmocka_unit_test(test_random)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

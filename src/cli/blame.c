@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "cli/command.h"
 #include "report/ending.h"
 #include "report/progress.h"
@@ -46,10 +47,15 @@ static void check(struct argp_state *state, void *context) {
 
 /* The first element that a golden found wrong; freed by the caller. */
 static gbx_status find_wrong_element(const gbx_opened_dump *dump, char **out_text) {
-    bool is_known;
-    GBX_TRY(gbx_golden_result_read(dump->directory, out_text, &is_known));
-    if (*out_text)
-        return NULL;
+    gbx_golden_result golden;
+    gbx_status status = gbx_golden_result_read(dump->directory, &golden);
+    bool has_some = golden.count > 0;
+    *out_text = !status && has_some ? strdup(golden.elements[0]) : NULL;
+    gbx_golden_result_free(&golden);
+    if (status || *out_text)
+        return status;
+    if (has_some)
+        return gbx_fail_memory("reading what the golden found wrong");
     return gbx_fail(GBX_INVALID_ARGUMENT,
                     "%s has no output that a golden found wrong; name an element, such as "
                     "out[3,17], or give --nan",

@@ -312,7 +312,7 @@ gbx_status gbx_clues_of_unended(gbx_inquiry *q) {
 /* --- values --- */
 
 /* Lines are in graph order. */
-static const gbx_check_line *find_line(const gbx_inquiry *q, uint64_t task) {
+const gbx_check_line *gbx_inquiry_find_line(const gbx_inquiry *q, uint64_t task) {
     const gbx_check_report *check = &q->d->check;
     uint64_t place = gbx_task_graph_place(q->graph, task), low = 0, high = check->count;
     while (low < high) {
@@ -330,7 +330,7 @@ static const gbx_check_line *find_line(const gbx_inquiry *q, uint64_t task) {
  */
 static gbx_status are_unwritten(void *context, const gbx_nan_output *nan, bool *out_are) {
     const gbx_inquiry *q = context;
-    const gbx_check_line *line = find_line(q, nan->task);
+    const gbx_check_line *line = gbx_inquiry_find_line(q, nan->task);
     gbx_entry entry;
     *out_are = false;
     if (!line || line->kernels.result < 0)
@@ -359,7 +359,7 @@ static gbx_status take_nan(gbx_inquiry *q) {
     bool is_right = q->d->asked[GBX_ASKED_GOLDEN].tasks > 0 && !q->d->golden;
     if (is_right || !nan->has_nan || nan->nan.inputs != GBX_NAN_INPUTS_CLEAN)
         return NULL;
-    const gbx_check_line *line = find_line(q, nan->nan.task);
+    const gbx_check_line *line = gbx_inquiry_find_line(q, nan->nan.task);
     if (line && line->verdict == GBX_CHECK_RIGHT)
         return NULL;
     return gbx_inquiry_add(q, clue_of(GBX_CLUE_NAN, GBX_DIAGNOSIS_NAN, nan->nan.task, 0));
@@ -388,7 +388,11 @@ gbx_status gbx_clues_of_values(gbx_inquiry *q) {
         GBX_TRY(take_odd(q, i));
     if (!d->golden)
         return NULL;
-    uint64_t task = d->has_blame && d->blame.writer_count == 1 ? d->blame.writers[0].task
-                                                               : GBX_DIAGNOSIS_NOBODY;
-    return gbx_inquiry_add(q, clue_of(GBX_CLUE_GOLDEN, GBX_DIAGNOSIS_WRONG_OUTPUT, task, 0));
+    uint64_t writer = d->has_blame && d->blame.writer_count == 1 ? d->blame.writers[0].task
+                                                                 : GBX_DIAGNOSIS_NOBODY;
+    bool is_other = d->unchecked.task != GBX_DIAGNOSIS_NOBODY && d->unchecked.task != writer;
+    gbx_clue clue = clue_of(GBX_CLUE_GOLDEN, GBX_DIAGNOSIS_WRONG_OUTPUT,
+                            is_other ? d->unchecked.task : writer, 0);
+    clue.other = is_other ? writer : GBX_DIAGNOSIS_NOBODY;
+    return gbx_inquiry_add(q, clue);
 }

@@ -106,8 +106,10 @@ static gbx_status describe(const gbx_inquiry *q, const gbx_clue *clue,
     case GBX_CLUE_ODD:
         return set_entry(q, finding, d->odd.items[clue->index].entry, false, 0);
     case GBX_CLUE_GOLDEN:
-        return finding->task == GBX_DIAGNOSIS_NOBODY
-                   ? NULL
+        if (finding->task == GBX_DIAGNOSIS_NOBODY)
+            return NULL;
+        return finding->task == d->unchecked.task && finding->other != GBX_DIAGNOSIS_NOBODY
+                   ? set_entry(q, finding, d->unchecked.entry, false, 0)
                    : set_entry(q, finding, d->blame.writers[0].entry, true,
                                d->blame.writers[0].element);
     default:

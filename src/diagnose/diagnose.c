@@ -9,8 +9,6 @@
 
 #include "base/memory.h"
 #include "diagnose/internal.h"
-#include "store/run/golden_result.h"
-#include "tensor/signature.h"
 
 static const gbx_name kind_names[] = {
     [GBX_DIAGNOSIS_DAMAGED_DUMP] = {.name = "damaged_dump"},
@@ -317,79 +315,9 @@ static gbx_status ask_unended(gbx_inquiry *q) {
 
 /* --- values --- */
 
-/* Whether both take as many arguments of each sort; one of them may write what the other only
- * reads.
- */
-static bool has_like_signature(const gbx_run_kernel *a, const gbx_run_kernel *b) {
-    bool is_like = a->signature_count == b->signature_count && a->signature_count > 0;
-    for (size_t i = 0; i < a->signature_count && is_like; ++i)
-        is_like = (gbx_parameter_kind(a->signature[i]) == GBX_PARAMETER_SCALAR) ==
-                  (gbx_parameter_kind(b->signature[i]) == GBX_PARAMETER_SCALAR);
-    return is_like;
-}
-
-static gbx_status has_task(const gbx_inquiry *q, uint32_t func_id, bool *out_has) {
-    *out_has = false;
-    for (uint64_t i = 0; i < q->d->tasks && !*out_has; ++i) {
-        gbx_record_task record;
-        bool is_found;
-        GBX_TRY(gbx_reader_find_task(q->reader, gbx_task_graph_at(q->graph, i)->task, &record,
-                                     &is_found));
-        for (int k = 0; k < GBX_SUBTASK_COUNT && is_found; ++k)
-            *out_has |= record.func_ids[k] == func_id;
-    }
-    return NULL;
-}
-
-/* A wrong func_id calls one kernel in the place of another. */
-static gbx_status find_unused(gbx_inquiry *q, uint64_t task) {
-    const gbx_run_info *run = gbx_reader_run(q->reader);
-    gbx_record_task record;
-    bool is_found;
-    GBX_TRY(gbx_reader_find_task(q->reader, task, &record, &is_found));
-    for (int k = 0; k < GBX_SUBTASK_COUNT && is_found; ++k) {
-        const gbx_run_kernel *own = gbx_run_info_kernel(run, record.func_ids[k]);
-        for (size_t i = 0; own && i < run->kernel_count; ++i) {
-            bool is_used = true;
-            if (&run->kernels[i] != own && has_like_signature(own, &run->kernels[i]))
-                GBX_TRY(has_task(q, run->kernels[i].func_id, &is_used));
-            if (!is_used)
-                q->d->unused_func = run->kernels[i].func_id;
-        }
-    }
-    return NULL;
-}
-
-static gbx_status ask_golden(gbx_inquiry *q) {
-    gbx_diagnosis *d = q->d;
-    gbx_diagnosis_asked *asked = &d->asked[GBX_ASKED_GOLDEN];
-    bool is_known;
-    GBX_TRY(gbx_golden_result_read(q->request->directory, &d->golden, &is_known));
-    *(is_known ? &asked->tasks : &asked->not_asked) = d->tasks;
-    if (!is_known)
-        return gbx_inquiry_lack(q, GBX_ASKED_GOLDEN, "the dump does not say what a golden found");
-    if (!d->golden)
-        return NULL;
-    gbx_blame *blame = NULL;
-    gbx_status status = gbx_blame_create(q->request->entries, q->graph, &blame);
-    if (!status)
-        status = gbx_blame_find(blame, d->golden, &d->blamed);
-    if (!status)
-        status = gbx_blame_ask(blame, &d->blamed, &d->blame);
-    d->has_blame = !status;
-    gbx_blame_destroy(blame);
-    if (!status && d->blame.writer_count > 0)
-        status = find_unused(q, d->blame.writers[0].task);
-    if (!status)
-        return NULL;
-    gbx_status noted = gbx_inquiry_lack(q, GBX_ASKED_GOLDEN, "%s", gbx_status_message(status));
-    gbx_status_free(status);
-    return noted;
-}
-
 static gbx_status ask_values(gbx_inquiry *q) {
     gbx_diagnosis *d = q->d;
-    GBX_TRY(ask_golden(q));
+    GBX_TRY(gbx_inquiry_ask_golden(q));
     GBX_TRY(gbx_inquiry_follow(q));
     GBX_TRY(gbx_inquiry_compare_overlaps(q));
     /* A task that is right may leave a NaN: its reference leaves it, too. */
@@ -400,14 +328,7 @@ static gbx_status ask_values(gbx_inquiry *q) {
     if (d->nan.unknown > 0)
         GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_NAN, "the dump lacks the values of %" PRIu64 " %s",
                                  d->nan.unknown, d->nan.unknown == 1 ? "output" : "outputs"));
-    if (d->golden || q->clue_count > 0) {
-        GBX_TRY(gbx_odd_find(q->request->entries, q->graph, &d->odd));
-        d->asked[GBX_ASKED_GRAPH].tasks = d->tasks;
-    } else {
-        d->asked[GBX_ASKED_GRAPH].not_asked = d->tasks;
-        GBX_TRY(
-            gbx_inquiry_lack(q, GBX_ASKED_GRAPH, "nothing says that results of the run are wrong"));
-    }
+    GBX_TRY(gbx_inquiry_find_hints(q));
     return gbx_clues_of_values(q);
 }
 
@@ -442,7 +363,8 @@ static gbx_status ask_all(gbx_inquiry *q) {
 gbx_status gbx_diagnose(const gbx_diagnose_request *request, gbx_diagnosis *out_diagnosis) {
     gbx_inquiry q = {request, out_diagnosis, gbx_entries_reader(request->entries), NULL, NULL, 0,
                      0};
-    *out_diagnosis = (gbx_diagnosis){.unused_func = GBX_NO_KERNEL};
+    *out_diagnosis =
+        (gbx_diagnosis){.unused_func = GBX_NO_KERNEL, .unchecked = {GBX_DIAGNOSIS_NOBODY, 0}};
     gbx_status status = ask_all(&q);
     gbx_task_graph_destroy(q.graph);
     free(q.clues);
@@ -461,6 +383,7 @@ void gbx_diagnosis_free(gbx_diagnosis *diagnosis) {
     free(diagnosis->unended);
     free(diagnosis->guards);
     free(diagnosis->golden);
+    free(diagnosis->upstream);
     gbx_odd_free(&diagnosis->odd);
     gbx_check_report_free(&diagnosis->check);
     gbx_audit_free(&diagnosis->audit);

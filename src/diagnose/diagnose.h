@@ -19,6 +19,7 @@
 #include "analysis/audit/audit.h"
 #include "analysis/blame/blame.h"
 #include "analysis/blame/first_nan.h"
+#include "analysis/downstream.h"
 #include "diagnose/odd.h"
 #include "diagnose/statics.h"
 #include "replay/check/check_report.h"
@@ -192,12 +193,17 @@ typedef struct gbx_diagnosis {
     size_t line_count;
     gbx_first_nan nan;
     gbx_odd odd;
-    char *golden; /* the first wrong element of the run's outputs; NULL for none */
+    char *golden; /* a wrong element of the run's outputs: the one that was written first; NULL */
     gbx_blame_element blamed;
     gbx_blame_answer blame;
     bool has_blame;
-    uint32_t unused_func; /* a kernel without tasks that the last writer may have been meant to
-                             call: it has the same signature; GBX_NO_KERNEL */
+    gbx_upstream *upstream; /* of the one writer of this element, the last in graph order first */
+    size_t upstream_count;
+    bool is_upstream_known; /* completely */
+    gbx_upstream unchecked; /* the nearest of these, writer included, that no reference has found
+                               right; a task of GBX_DIAGNOSIS_NOBODY for none */
+    uint32_t unused_func;   /* a kernel without tasks that the last writer may have been meant to
+                               call: it has the same signature; GBX_NO_KERNEL */
 } gbx_diagnosis;
 
 typedef enum gbx_diagnose_step {

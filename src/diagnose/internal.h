@@ -46,6 +46,19 @@ GBX_MUST_USE gbx_status gbx_clues_of_unended(gbx_inquiry *q);
 GBX_MUST_USE gbx_status gbx_inquiry_find_nan(gbx_inquiry *q); /* sets `nan` */
 GBX_MUST_USE gbx_status gbx_clues_of_values(gbx_inquiry *q);
 
+/* The answer of a check about a task; NULL if it was not asked. */
+const gbx_check_line *gbx_inquiry_find_line(const gbx_inquiry *q, uint64_t task);
+
+/* --- golden.c --- */
+
+/* Sets `golden`, who wrote it, and from what. */
+GBX_MUST_USE gbx_status gbx_inquiry_ask_golden(gbx_inquiry *q);
+
+/* --- hints.c --- */
+
+/* Sets `odd`; the golden has been read. */
+GBX_MUST_USE gbx_status gbx_inquiry_find_hints(gbx_inquiry *q);
+
 /* --- follow.c --- */
 
 /* Drops clues about unwritten elements that change no result of the run; the golden has been read.

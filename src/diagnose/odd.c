@@ -261,10 +261,19 @@ static bool is_constant(const row *rows, size_t count) {
     return true;
 }
 
+/* 0 for no, 1 for yes. */
+static bool is_flag(const row *rows, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        if (rows[i].value > 1)
+            return false;
+    return true;
+}
+
 /* Only the first such task is listed. */
 static gbx_status judge_integers(table *t, const row *rows, size_t count) {
     bool varies = !is_constant(rows, count);
-    if (rows[0].feature != SCALAR_BITS || !is_integer(rows[0].dtype))
+    if (rows[0].feature != SCALAR_BITS || !is_integer(rows[0].dtype) ||
+        (varies && is_flag(rows, count)))
         return NULL;
     for (size_t i = 0; i < count; ++i) {
         likeness like;

@@ -375,6 +375,23 @@ static gbx_status say_odd(const saying *s, const char **out_text) {
     return NULL;
 }
 
+/* The writer of a wrong result is right for its inputs, and a task before it may be wrong. */
+static gbx_status say_unchecked(const saying *s, const char **out_text) {
+    const gbx_diagnosis *d = s->d;
+    const char *who;
+    gbx_party unchecked, writer;
+    GBX_TRY(title(s, d->unchecked.task, &who));
+    GBX_TRY(gbx_party_find(s->r, d->unchecked.task, d->unchecked.entry, &unchecked));
+    GBX_TRY(gbx_party_find(s->r, d->blame.writers[0].task, d->blame.writers[0].entry, &writer));
+    *out_text = gbx_text_format(
+        s->t,
+        "%s, was not compared with a reference, and result %s, which is wrong, comes from its %s; "
+        "%s of %s holds the result, and is right for its inputs",
+        who, gbx_text_shown(s->t, d->golden), gbx_text_party_argument(s->t, &unchecked),
+        gbx_text_party_argument(s->t, &writer), gbx_text_party_task(s->t, &writer));
+    return NULL;
+}
+
 static gbx_status say_golden(const saying *s, const char **out_text) {
     const gbx_diagnosis *d = s->d;
     const char *who;
@@ -385,6 +402,8 @@ static gbx_status say_golden(const saying *s, const char **out_text) {
         return NULL;
     }
     const gbx_blame_writer *writer = &d->blame.writers[0];
+    if (s->clue->other != GBX_DIAGNOSIS_NOBODY)
+        return say_unchecked(s, out_text);
     const char *unused =
         d->unused_func == GBX_NO_KERNEL
             ? ""
@@ -393,12 +412,16 @@ static gbx_status say_golden(const saying *s, const char **out_text) {
                   gbx_text_shown(s->t, gbx_text_func(s->t, s->r->dump->reader, d->unused_func)));
     GBX_TRY(title(s, writer->task, &who));
     GBX_TRY(gbx_party_find(s->r, writer->task, writer->entry, &p));
+    bool was_checked = d->unchecked.task != writer->task;
     *out_text = gbx_text_format(
         s->t,
         "%s, was the last to write result %s, which is wrong, as %s%s; no task is known to be "
-        "wrong for its own inputs, so its arguments, or those of a task before it, may be%s",
+        "wrong for its own inputs, %s%s",
         who, gbx_text_shown(s->t, d->golden), gbx_text_party_argument(s->t, &p),
-        p.tensor.ndims > 0 ? gbx_text_index(s->t, &p.tensor, writer->element) : "", unused);
+        p.tensor.ndims > 0 ? gbx_text_index(s->t, &p.tensor, writer->element) : "",
+        was_checked ? "so its arguments, or those of a task before it, may be"
+                    : "but this one was not compared with a reference",
+        unused);
     return NULL;
 }
 

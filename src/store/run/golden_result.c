@@ -88,26 +88,29 @@ static gbx_status read_output(const gbx_cursor *output, char **out_element) {
     return status ? status : gbx_fail_memory("reading run.json");
 }
 
-static gbx_status read_golden(const gbx_cursor *root, char **out_element, bool *out_is_known) {
-    gbx_cursor golden, outputs, first;
+static gbx_status read_golden(const gbx_cursor *root, gbx_golden_result *result) {
+    gbx_cursor golden, outputs, output;
     size_t count = 0;
     GBX_TRY(gbx_cursor_optional(root, "golden", &golden));
     if (!golden.value)
         return NULL;
     GBX_TRY(gbx_cursor_member(&golden, "outputs", &outputs));
     GBX_TRY(gbx_cursor_count(&outputs, &count));
-    *out_is_known = true;
-    if (count == 0)
-        return NULL;
-    GBX_TRY(gbx_cursor_element(&outputs, 0, &first));
-    return read_output(&first, out_element);
+    result->is_known = true;
+    result->elements = calloc(count + 1, sizeof(char *));
+    if (!result->elements)
+        return gbx_fail_memory("reading run.json");
+    for (; result->count < count; ++result->count) {
+        GBX_TRY(gbx_cursor_element(&outputs, result->count, &output));
+        GBX_TRY(read_output(&output, &result->elements[result->count]));
+    }
+    return NULL;
 }
 
-gbx_status gbx_golden_result_read(const char *directory, char **out_element, bool *out_is_known) {
+gbx_status gbx_golden_result_read(const char *directory, gbx_golden_result *out_result) {
     char path[PATH_BYTES];
     json_t *document = NULL;
-    *out_element = NULL;
-    *out_is_known = false;
+    *out_result = (gbx_golden_result){0};
     snprintf(path, sizeof path, "%s/run.json", directory);
     gbx_status status = gbx_json_load(path, MAX_FILE_BYTES, &document);
     if (gbx_status_code(status) == GBX_NOT_FOUND) {
@@ -116,7 +119,14 @@ gbx_status gbx_golden_result_read(const char *directory, char **out_element, boo
     }
     GBX_TRY(status);
     gbx_cursor root = gbx_cursor_root(document, path);
-    status = read_golden(&root, out_element, out_is_known);
+    status = read_golden(&root, out_result);
     json_decref(document);
     return status;
+}
+
+void gbx_golden_result_free(gbx_golden_result *result) {
+    for (size_t i = 0; i < result->count; ++i)
+        free(result->elements[i]);
+    free(result->elements);
+    *result = (gbx_golden_result){0};
 }

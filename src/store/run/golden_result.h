@@ -23,9 +23,16 @@ typedef struct gbx_golden_output {
 GBX_MUST_USE gbx_status gbx_golden_result_write(const char *directory,
                                                 const gbx_golden_output *outputs, size_t count);
 
-/* The first wrong element of the first wrong output, "out[3,17]", freed by the caller; NULL if
- * there is none, or no run.json. *out_is_known is false if no golden was compared. */
-GBX_MUST_USE gbx_status gbx_golden_result_read(const char *directory, char **out_element,
-                                               bool *out_is_known);
+/* What is known of a recorded run. */
+typedef struct gbx_golden_result {
+    bool is_known;   /* a golden was compared */
+    char **elements; /* "out[3,17]": the first that is wrong of each output that is */
+    size_t count;
+} gbx_golden_result;
+
+/* Without run.json, nothing is known. The caller frees the result, even after a failure. */
+GBX_MUST_USE gbx_status gbx_golden_result_read(const char *directory,
+                                               gbx_golden_result *out_result);
+void gbx_golden_result_free(gbx_golden_result *result);
 
 #endif

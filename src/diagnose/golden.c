@@ -1,0 +1,145 @@
+/* What the golden of the run found wrong, who wrote that last, and from what. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "diagnose/internal.h"
+#include "store/run/golden_result.h"
+#include "tensor/signature.h"
+
+/* --- a kernel that nobody calls --- */
+
+/* Whether both take as many arguments of each sort; one of them may write what the other only
+ * reads.
+ */
+static bool has_like_signature(const gbx_run_kernel *a, const gbx_run_kernel *b) {
+    bool is_like = a->signature_count == b->signature_count && a->signature_count > 0;
+    for (size_t i = 0; i < a->signature_count && is_like; ++i)
+        is_like = (gbx_parameter_kind(a->signature[i]) == GBX_PARAMETER_SCALAR) ==
+                  (gbx_parameter_kind(b->signature[i]) == GBX_PARAMETER_SCALAR);
+    return is_like;
+}
+
+static gbx_status has_task(const gbx_inquiry *q, uint32_t func_id, bool *out_has) {
+    *out_has = false;
+    for (uint64_t i = 0; i < q->d->tasks && !*out_has; ++i) {
+        gbx_record_task record;
+        bool is_found;
+        GBX_TRY(gbx_reader_find_task(q->reader, gbx_task_graph_at(q->graph, i)->task, &record,
+                                     &is_found));
+        for (int k = 0; k < GBX_SUBTASK_COUNT && is_found; ++k)
+            *out_has |= record.func_ids[k] == func_id;
+    }
+    return NULL;
+}
+
+/* A wrong func_id calls one kernel in the place of another. */
+static gbx_status find_unused(gbx_inquiry *q, uint64_t task) {
+    const gbx_run_info *run = gbx_reader_run(q->reader);
+    gbx_record_task record;
+    bool is_found;
+    GBX_TRY(gbx_reader_find_task(q->reader, task, &record, &is_found));
+    for (int k = 0; k < GBX_SUBTASK_COUNT && is_found; ++k) {
+        const gbx_run_kernel *own = gbx_run_info_kernel(run, record.func_ids[k]);
+        for (size_t i = 0; own && i < run->kernel_count; ++i) {
+            bool is_used = true;
+            if (&run->kernels[i] != own && has_like_signature(own, &run->kernels[i]))
+                GBX_TRY(has_task(q, run->kernels[i].func_id, &is_used));
+            if (!is_used)
+                q->d->unused_func = run->kernels[i].func_id;
+        }
+    }
+    return NULL;
+}
+
+/* --- the first wrong element --- */
+
+/* Of several outputs that are wrong, the one that was written first: the bug lies before all. */
+static gbx_status choose(gbx_inquiry *q, gbx_blame *blame, const gbx_golden_result *golden,
+                         size_t *out_chosen) {
+    gbx_diagnosis *d = q->d;
+    uint64_t first = UINT64_MAX;
+    for (size_t i = 0; i < golden->count; ++i) {
+        gbx_blame_element element;
+        gbx_blame_answer answer;
+        GBX_TRY(gbx_blame_find(blame, golden->elements[i], &element));
+        GBX_TRY(gbx_blame_ask(blame, &element, &answer));
+        uint64_t place = answer.writer_count > 0
+                             ? gbx_task_graph_place(q->graph, answer.writers[0].task)
+                             : UINT64_MAX;
+        if (i > 0 && place >= first)
+            continue;
+        first = place;
+        *out_chosen = i;
+        d->blamed = element;
+        d->blame = answer;
+    }
+    return NULL;
+}
+
+static bool is_right(const gbx_inquiry *q, uint64_t task) {
+    const gbx_check_line *line = gbx_inquiry_find_line(q, task);
+    return line && line->verdict == GBX_CHECK_RIGHT;
+}
+
+/* The task nearest to the wrong element that no reference has found right. */
+static void find_unchecked(gbx_inquiry *q, const gbx_blame_writer *writer) {
+    gbx_diagnosis *d = q->d;
+    if (!is_right(q, writer->task)) {
+        d->unchecked = (gbx_upstream){writer->task, writer->entry};
+        return;
+    }
+    for (size_t i = 0; i < d->upstream_count; ++i)
+        if (!is_right(q, d->upstream[i].task)) {
+            d->unchecked = d->upstream[i];
+            return;
+        }
+}
+
+static gbx_status look_upstream(gbx_inquiry *q) {
+    gbx_diagnosis *d = q->d;
+    if (d->blame.writer_count != 1)
+        return NULL;
+    const gbx_blame_writer *writer = &d->blame.writers[0];
+    GBX_TRY(gbx_upstream_find(q->request->entries, q->graph, writer->task, &d->upstream,
+                              &d->upstream_count, &d->is_upstream_known));
+    find_unchecked(q, writer);
+    return find_unused(q, writer->task);
+}
+
+static gbx_status blame_wrong(gbx_inquiry *q, const gbx_golden_result *golden, size_t *out_chosen) {
+    gbx_blame *blame = NULL;
+    gbx_status status = gbx_blame_create(q->request->entries, q->graph, &blame);
+    if (!status)
+        status = choose(q, blame, golden, out_chosen);
+    q->d->has_blame = !status;
+    gbx_blame_destroy(blame);
+    return status ? status : look_upstream(q);
+}
+
+static gbx_status ask_wrong(gbx_inquiry *q, const gbx_golden_result *golden) {
+    size_t chosen = 0;
+    gbx_status status = blame_wrong(q, golden, &chosen), noted = NULL;
+    if (status)
+        noted = gbx_inquiry_lack(q, GBX_ASKED_GOLDEN, "%s", gbx_status_message(status));
+    gbx_status_free(status);
+    GBX_TRY(noted);
+    q->d->golden = strdup(golden->elements[chosen]);
+    return q->d->golden ? NULL : gbx_fail_memory("diagnosing");
+}
+
+gbx_status gbx_inquiry_ask_golden(gbx_inquiry *q) {
+    gbx_diagnosis_asked *asked = &q->d->asked[GBX_ASKED_GOLDEN];
+    gbx_golden_result golden;
+    gbx_status status = gbx_golden_result_read(q->request->directory, &golden);
+    if (!status) {
+        *(golden.is_known ? &asked->tasks : &asked->not_asked) = q->d->tasks;
+        if (!golden.is_known)
+            status =
+                gbx_inquiry_lack(q, GBX_ASKED_GOLDEN, "the dump does not say what a golden found");
+        else if (golden.count > 0)
+            status = ask_wrong(q, &golden);
+    }
+    gbx_golden_result_free(&golden);
+    return status;
+}
