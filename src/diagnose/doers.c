@@ -17,7 +17,13 @@ typedef struct deed {
     uint64_t task;
 } deed;
 
-/* All of them, by their first byte; and who writes outside at all, by number. */
+/* Nothing orders two tasks: what is wrong with the first is what the second has done. */
+typedef struct collision {
+    uint64_t first;
+    uint64_t second; /* accused */
+} collision;
+
+/* All of them, by their first byte; who writes outside at all, by number; and collisions. */
 typedef struct deeds {
     deed *items;
     uint64_t count;
@@ -25,6 +31,9 @@ typedef struct deeds {
     uint64_t *tasks;
     uint64_t task_count;
     uint64_t task_capacity;
+    collision *collisions;
+    uint64_t collision_count;
+    uint64_t collision_capacity;
 } deeds;
 
 static int compare_numbers(uint64_t a, uint64_t b) {
@@ -66,8 +75,18 @@ static bool writes_outside(const gbx_clue *clue) {
            clue->kind == GBX_DIAGNOSIS_UNDERRUN || clue->kind == GBX_DIAGNOSIS_STRAY;
 }
 
+static gbx_status add_collision(deeds *all, const gbx_clue *clue) {
+    GBX_TRY(gbx_array_reserve(&all->collisions, &all->collision_capacity, all->collision_count + 1,
+                              "diagnosing"));
+    all->collisions[all->collision_count++] = (collision){clue->other, clue->task};
+    return NULL;
+}
+
 static gbx_status add_clue(const gbx_inquiry *q, deeds *all, const gbx_clue *clue) {
     const gbx_replay_result *result = gbx_clue_result(q->d, clue);
+    if (clue->kind == GBX_DIAGNOSIS_READ_TOO_EARLY ||
+        clue->kind == GBX_DIAGNOSIS_OVERLAPPING_WRITES)
+        return add_collision(all, clue);
     if (writes_outside(clue)) {
         GBX_TRY(
             gbx_array_reserve(&all->tasks, &all->task_capacity, all->task_count + 1, "diagnosing"));
@@ -91,6 +110,12 @@ static int compare_tasks(const void *a, const void *b) {
     return compare_numbers(*x, *y);
 }
 
+static int compare_collisions(const void *a, const void *b) {
+    const collision *x = a, *y = b;
+    int order = compare_numbers(x->first, y->first);
+    return order != 0 ? order : compare_numbers(x->second, y->second);
+}
+
 static gbx_status gather(const gbx_inquiry *q, size_t named, deeds *all) {
     for (size_t i = 0; i < named; ++i)
         GBX_TRY(add_clue(q, all, &q->clues[i]));
@@ -98,6 +123,8 @@ static gbx_status gather(const gbx_inquiry *q, size_t named, deeds *all) {
         qsort(all->items, all->count, sizeof *all->items, compare_deeds);
     if (all->task_count > 0)
         qsort(all->tasks, all->task_count, sizeof *all->tasks, compare_tasks);
+    if (all->collision_count > 0)
+        qsort(all->collisions, all->collision_count, sizeof *all->collisions, compare_collisions);
     for (uint64_t i = 0, reach = 0; i < all->count; ++i) {
         reach = all->items[i].where.end > reach ? all->items[i].where.end : reach;
         all->items[i].reach = reach;
@@ -128,36 +155,54 @@ static bool is_in(const deeds *all, uint64_t task) {
            bsearch(&task, all->tasks, all->task_count, sizeof task, compare_tasks) != NULL;
 }
 
+/* Whether a task ran after one side of a change, and before the other noticed it. */
+static bool ran_meanwhile(const gbx_inquiry *q, const gbx_audit_finding *f, uint64_t task) {
+    uint64_t place = gbx_task_graph_place(q->graph, task);
+    uint64_t first = gbx_task_graph_place(q->graph, f->first.task);
+    uint64_t second = f->is_result ? UINT64_MAX : gbx_task_graph_place(q->graph, f->second.task);
+    if (place == UINT64_MAX || first == UINT64_MAX || task == f->first.task)
+        return false;
+    const gbx_graph_task *by = gbx_task_graph_at(q->graph, place);
+    const gbx_graph_task *left = gbx_task_graph_at(q->graph, first);
+    uint64_t since = f->is_seen ? left->begin_ns : left->end_ns;
+    uint64_t until =
+        second == UINT64_MAX ? UINT64_MAX : gbx_task_graph_at(q->graph, second)->begin_ns;
+    return by->end_ns >= since && by->begin_ns <= until;
+}
+
 /* A call of a task ends where memory ends: one that is known to write outside its outputs may have
  * written further in the run, if it ran then. */
-static uint64_t find_likely(const gbx_diagnosis *d, const gbx_clue *open, const deeds *all) {
+static uint64_t find_likely(const gbx_inquiry *q, const gbx_clue *open, const deeds *all) {
     if (open->source == GBX_CLUE_GUARD) {
-        const gbx_run_finding *f = &d->guards[open->index];
+        const gbx_run_finding *f = &q->d->guards[open->index];
         for (uint32_t i = 0; i < f->candidate_count; ++i)
             if (is_in(all, f->candidates[i].task))
                 return f->candidates[i].task;
         return GBX_DIAGNOSIS_NOBODY;
     }
-    const gbx_audit_finding *f = &d->audit.findings[open->index];
+    const gbx_audit_finding *f = &q->d->audit.findings[open->index];
     for (uint32_t i = 0; i < GBX_AUDIT_SUSPECTS && i < f->suspect_count; ++i)
         if (is_in(all, f->suspects[i].task))
             return f->suspects[i].task;
+    for (uint64_t i = 0; i < all->task_count; ++i)
+        if (ran_meanwhile(q, f, all->tasks[i]))
+            return all->tasks[i];
     return GBX_DIAGNOSIS_NOBODY;
 }
 
 /* Who changed the bytes of a clue without a task. */
-static uint64_t find_doer(const gbx_diagnosis *d, const gbx_clue *open, const deeds *all) {
+static uint64_t find_doer(const gbx_inquiry *q, const gbx_clue *open, const deeds *all) {
     range where;
     if (open->source == GBX_CLUE_GUARD) {
-        where = range_of_guard(&d->guards[open->index]);
+        where = range_of_guard(&q->d->guards[open->index]);
     } else if (open->source == GBX_CLUE_AUDIT) {
-        const gbx_audit_finding *f = &d->audit.findings[open->index];
+        const gbx_audit_finding *f = &q->d->audit.findings[open->index];
         where = (range){f->address, f->address + f->bytes};
     } else {
         return GBX_DIAGNOSIS_NOBODY;
     }
     uint64_t task = find_writer(all, where);
-    return task != GBX_DIAGNOSIS_NOBODY ? task : find_likely(d, open, all);
+    return task != GBX_DIAGNOSIS_NOBODY ? task : find_likely(q, open, all);
 }
 
 /* --- order --- */
@@ -193,10 +238,27 @@ static void sort(gbx_inquiry *q) {
         qsort(q->clues, q->clue_count, sizeof *q->clues, compare_clues);
 }
 
+/* The task that the first of two tasks without order collides with; nobody if there is none. */
+static uint64_t find_collision(const deeds *all, uint64_t task) {
+    uint64_t low = 0, high = all->collision_count;
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        if (all->collisions[middle].first < task)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < all->collision_count && all->collisions[low].first == task
+               ? all->collisions[low].second
+               : GBX_DIAGNOSIS_NOBODY;
+}
+
 /* Values that changed in a task are what the culprit did, if it is known. */
 static void give(const gbx_inquiry *q, gbx_clue *clue, const deeds *all) {
     bool has_changed = clue->kind == GBX_DIAGNOSIS_NOT_REPEATED;
-    uint64_t doer = has_changed ? clue->other : find_doer(q->d, clue, all);
+    uint64_t doer = !has_changed                          ? find_doer(q, clue, all)
+                    : clue->other != GBX_DIAGNOSIS_NOBODY ? clue->other
+                                                          : find_collision(all, clue->task);
     if (doer == GBX_DIAGNOSIS_NOBODY)
         return;
     if (has_changed)
@@ -217,6 +279,7 @@ gbx_status gbx_inquiry_assign(gbx_inquiry *q, size_t *out_named) {
             give(q, &q->clues[i], &all);
     free(all.items);
     free(all.tasks);
+    free(all.collisions);
     sort(q);
     *out_named = count_named(q);
     return status;

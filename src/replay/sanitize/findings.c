@@ -135,6 +135,7 @@ static void make(const gbx_sanitize_context *c, const gbx_raw_report *raw,
         .element = GBX_NO_ELEMENT,
         .elements = 1,
         .parties = {party_of(c, raw->parties[0]), party_of(c, raw->parties[1])},
+        .is_opening = stack == GBX_STACK_CREATED,
         .count = raw->count};
     memcpy(finding->what, raw->what, sizeof finding->what);
     bool is_access = raw->has_address && is_in_memory(c, raw->address);
@@ -185,6 +186,9 @@ static bool is_alike(const gbx_sanitize_finding *finding, const gbx_sanitize_fin
         return (is_same && is_same_line(&finding->other, &known->other)) ||
                (is_like && is_same_line(&finding->at, &known->other) &&
                 is_same_line(&finding->other, &known->at));
+    /* Of many values from one variable, a sanitizer keeps only the first ways. */
+    if (is_like && finding->is_opening != known->is_opening)
+        return strcmp(finding->what, known->what) == 0;
     return is_same && (finding->at.line > 0 || finding->kind == GBX_SANITIZE_UNWRITTEN ||
                        strcmp(finding->what, known->what) == 0);
 }
@@ -195,12 +199,19 @@ static void join(gbx_sanitize_finding *known, const gbx_sanitize_finding *findin
         known->count += finding->count;
     if (finding->kind != GBX_SANITIZE_UNINITIALISED && finding->kind != GBX_SANITIZE_UNWRITTEN)
         return;
+    bool is_way_known = !finding->is_opening || known->is_opening;
     known->elements += finding->elements;
+    if (known->is_opening && is_way_known) {
+        known->at = finding->at;
+        known->other = finding->other;
+        known->is_opening = finding->is_opening;
+    }
     if (finding->element < known->element) {
         known->element = finding->element;
         known->address = finding->address;
         memcpy(known->what, finding->what, sizeof known->what);
-        known->other = finding->other;
+        if (is_way_known)
+            known->other = finding->other;
     }
 }
 

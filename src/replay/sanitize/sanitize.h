@@ -90,7 +90,9 @@ typedef struct gbx_sanitize_finding {
     gbx_sanitize_line at;
     gbx_sanitize_line other; /* of a race: the other access */
     bool other_is_write;
-    uint64_t count; /* how many reports were alike: same kind, line and argument */
+    bool is_opening; /* `at` is where the function of an uninitialised variable begins: nothing
+                        tells which line uses it */
+    uint64_t count;  /* how many reports were alike: same kind, line and argument */
 } gbx_sanitize_finding;
 
 static inline bool gbx_sanitize_is_note(const gbx_sanitize_finding *finding) {
