@@ -357,6 +357,7 @@ static gbx_status ask_all(gbx_inquiry *q) {
     GBX_TRY(gbx_inquiry_group(q));
     report(q, GBX_DIAGNOSE_SANITIZES, 0, 0);
     GBX_TRY(gbx_inquiry_find_lines(q));
+    GBX_TRY(gbx_inquiry_note_variables(q));
     return gbx_inquiry_conclude(q);
 }
 

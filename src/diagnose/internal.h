@@ -106,14 +106,33 @@ GBX_MUST_USE gbx_status gbx_inquiry_group(gbx_inquiry *q);
 GBX_MUST_USE gbx_status gbx_inquiry_conclude(gbx_inquiry *q);
 void gbx_diagnosis_findings_free(gbx_diagnosis *d);
 
+/* --- samples.c --- */
+
+enum { GBX_SAMPLES_OF_KERNEL = 6, GBX_SAMPLES_MAX = 64 };
+
+typedef struct gbx_samples {
+    uint64_t tasks[GBX_SAMPLES_MAX];
+    uint32_t func_ids[GBX_SAMPLES_MAX][GBX_SUBTASK_COUNT]; /* of each */
+    size_t count;
+    bool has_more; /* tasks than fit */
+} gbx_samples;
+
+/* Tasks that completed: of each kernel or mix the first of each shape of its arguments. */
+GBX_MUST_USE gbx_status gbx_inquiry_sample(const gbx_inquiry *q, gbx_samples *out_samples);
+
 /* --- lines.c --- */
 
 /* Adds what sanitizers say of the tasks of findings, and of one task of each other kernel. */
 GBX_MUST_USE gbx_status gbx_inquiry_find_lines(gbx_inquiry *q);
 void gbx_diagnosis_lines_free(gbx_diagnosis *d);
 
+/* --- variables.c --- */
+
 /* Looks for a variable that explains why a kernel leaves something else each time. */
 GBX_MUST_USE gbx_status gbx_inquiry_find_variable(const gbx_inquiry *q,
                                                   gbx_diagnosis_finding *finding);
+
+/* Says which variables tasks share: races on them are not asked. */
+GBX_MUST_USE gbx_status gbx_inquiry_note_variables(gbx_inquiry *q);
 
 #endif

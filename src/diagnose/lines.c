@@ -1,14 +1,12 @@
-/* The line of a bug: asks sanitizers about accused tasks, and about one task of each other kernel.
- */
+/* The line of a bug: asks sanitizers about accused tasks, and about some of each other kernel. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "diagnose/internal.h"
-#include "store/run/kept_run.h"
 
-enum { ACCUSED_MAX = 16, OTHERS_MAX = 64 };
+enum { ACCUSED_MAX = 16 };
 
 static const char doing[] = "looking for lines";
 
@@ -91,7 +89,7 @@ static bool was_answered(const gbx_sanitize_report *report) {
 static gbx_status ask(gbx_inquiry *q, gbx_replay_session *session, uint64_t task, bool is_accused) {
     gbx_diagnosis *d = q->d;
     if (!d->lines)
-        d->lines = calloc(ACCUSED_MAX + OTHERS_MAX, sizeof *d->lines);
+        d->lines = calloc(ACCUSED_MAX + GBX_SAMPLES_MAX, sizeof *d->lines);
     if (!d->lines)
         return gbx_fail_memory("%s", doing);
     gbx_diagnosis_line *line = &d->lines[d->line_count];
@@ -113,8 +111,9 @@ static gbx_status ask(gbx_inquiry *q, gbx_replay_session *session, uint64_t task
 
 /* --- which tasks --- */
 
-static bool was_asked(const gbx_diagnosis *d, const uint32_t *func_ids) {
-    for (size_t i = 0; i < d->line_count; ++i)
+/* Whether a kernel or mix is one of the first that were asked. */
+static bool was_asked(const gbx_diagnosis *d, size_t count, const uint32_t *func_ids) {
+    for (size_t i = 0; i < count; ++i)
         if (memcmp(d->lines[i].task.func_ids, func_ids, sizeof d->lines[i].task.func_ids) == 0)
             return true;
     return false;
@@ -128,29 +127,18 @@ static gbx_status ask_accused(gbx_inquiry *q, gbx_replay_session *session) {
     return NULL;
 }
 
-/* The first task of each kernel or mix that nobody has accused. */
+/* Of kernels that nobody has accused. */
 static gbx_status ask_others(gbx_inquiry *q, gbx_replay_session *session) {
-    uint32_t seen[OTHERS_MAX][GBX_SUBTASK_COUNT];
-    size_t count = 0;
-    for (uint64_t i = 0; i < gbx_task_graph_count(q->graph); ++i) {
-        const gbx_graph_task *task = gbx_task_graph_at(q->graph, i);
-        gbx_record_task record;
-        bool is_chosen, is_found, is_new = true;
-        GBX_TRY(gbx_inquiry_chooses(q, task->task, &is_chosen));
-        GBX_TRY(gbx_reader_find_task(q->reader, task->task, &record, &is_found));
-        if (!is_chosen || !is_found || task->end_ns == UINT64_MAX)
-            continue;
-        for (size_t k = 0; k < count; ++k)
-            is_new &= memcmp(seen[k], record.func_ids, sizeof seen[k]) != 0;
-        if (!is_new || was_asked(q->d, record.func_ids))
-            continue;
-        if (count == OTHERS_MAX)
-            return gbx_inquiry_lack(q, GBX_ASKED_SANITIZERS,
-                                    "only %d kernels that are not accused are asked", OTHERS_MAX);
-        memcpy(seen[count++], record.func_ids, sizeof seen[0]);
-        GBX_TRY(ask(q, session, task->task, false));
-    }
-    return NULL;
+    const size_t accused = q->d->line_count;
+    gbx_samples samples;
+    GBX_TRY(gbx_inquiry_sample(q, &samples));
+    for (size_t i = 0; i < samples.count; ++i)
+        if (!was_asked(q->d, accused, samples.func_ids[i]))
+            GBX_TRY(ask(q, session, samples.tasks[i], false));
+    if (!samples.has_more)
+        return NULL;
+    return gbx_inquiry_lack(q, GBX_ASKED_SANITIZERS, "only %d tasks that are not accused are asked",
+                            GBX_SAMPLES_MAX);
 }
 
 /* --- all of them --- */
@@ -170,7 +158,9 @@ gbx_status gbx_inquiry_find_lines(gbx_inquiry *q) {
     if (!status && asked->not_asked > 0)
         status =
             gbx_inquiry_lack(q, GBX_ASKED_SANITIZERS,
-                             "they are asked about accused tasks, and one of each other kernel");
+                             "they are asked about accused tasks, and of each other kernel about "
+                             "one task of each shape, at most %d",
+                             GBX_SAMPLES_OF_KERNEL);
     return status;
 }
 
@@ -230,53 +220,4 @@ const gbx_sanitize_finding *gbx_diagnosis_line_of(const gbx_diagnosis *d,
         *out_task = &line->task;
     }
     return best;
-}
-
-/* --- variables that live from task to task --- */
-
-/* A path in the scene as its user knows it. */
-static char *own_path(const gbx_kept_run *kept, const char *origin) {
-    size_t length = kept->scene_path ? strlen(kept->scene_path) : 0;
-    bool is_inside =
-        length > 0 && strncmp(origin, kept->scene_path, length) == 0 && origin[length] == '/';
-    return strdup(is_inside ? origin + length + 1 : origin);
-}
-
-static gbx_status keep_variable(const gbx_kept_run *kept, const gbx_kept_kernel *kernel,
-                                gbx_diagnosis_finding *finding) {
-    gbx_static found;
-    gbx_status status = gbx_static_find(kernel->object, kernel->source, &found);
-    bool is_lost = status && gbx_status_code(status) != GBX_EXHAUSTED;
-    if (is_lost) /* the dump lacks its copy: then nothing is known of it */
-        gbx_status_free(status);
-    if (status || !found.name[0])
-        return is_lost ? NULL : status;
-    finding->variable = strdup(found.name);
-    finding->variable_line = found.line;
-    if (found.line > 0 && kernel->origin)
-        finding->variable_file = own_path(kept, kernel->origin);
-    return finding->variable ? NULL : gbx_fail_memory("%s", doing);
-}
-
-gbx_status gbx_inquiry_find_variable(const gbx_inquiry *q, gbx_diagnosis_finding *finding) {
-    gbx_kept_run *kept = NULL;
-    bool is_asked = finding->kind == GBX_DIAGNOSIS_NOT_REPEATED ||
-                    finding->kind == GBX_DIAGNOSIS_NOT_DETERMINISTIC ||
-                    finding->kind == GBX_DIAGNOSIS_UNDECLARED_READ ||
-                    finding->kind == GBX_DIAGNOSIS_WRONG_OUTPUT ||
-                    finding->kind == GBX_DIAGNOSIS_WRONG_RESULT;
-    if (finding->task == GBX_DIAGNOSIS_NOBODY || !is_asked)
-        return NULL;
-    gbx_status status = gbx_kept_run_read(q->request->directory, &kept);
-    if (gbx_status_code(status) == GBX_NOT_FOUND) {
-        gbx_status_free(status);
-        return NULL;
-    }
-    for (int i = 0; i < GBX_SUBTASK_COUNT && !status && !finding->variable; ++i) {
-        const gbx_kept_kernel *kernel = gbx_kept_run_kernel(kept, finding->func_ids[i]);
-        if (kernel && kernel->object)
-            status = keep_variable(kept, kernel, finding);
-    }
-    gbx_kept_run_free(kept);
-    return status;
 }
