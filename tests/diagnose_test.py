@@ -572,9 +572,9 @@ GOLDEN = """def golden(args):
 """
 
 
-def with_golden(scene, cases=("default",)):
+def with_golden(scene, cases=("default",), golden=GOLDEN):
     folder = scene.write()
-    (folder / "golden.py").write_text(GOLDEN)
+    (folder / "golden.py").write_text(golden)
     document = json.loads((folder / "scene.json").read_text())
     (folder / "scene.json").write_text(json.dumps({**document, "golden": {"source": "golden.py"}, "cases": {case: {} for case in cases}}))
     return folder
@@ -594,6 +594,48 @@ def check_run():
     check_run_diagnose(folder)
     good = glassbox("run", folder.parent / "order", "--dump-tensor", "-o", root / "right", "--diagnose")
     check("run --diagnose of a right run", (good.returncode, "diagnose" in good.stdout, (root / "right/diagnosis.json").exists()), (0, False, False))
+
+
+def check_unchecked():
+    """A kernel without reference is wrong, and the task that made the wrong result of what it left is right: both are named."""
+    s = Scene("unchecked")
+    x, a, b, c, y, z = s.tensor("x"), s.output("a"), s.temporary("b", (N,)), s.output("c"), s.output("y"), s.output("z")
+    copy = str(write_kernel("several-copy", ARGS, COPY))
+    s.kernel("copy", ARGS, COPY, reference=copy)
+    s.kernel("plain", ARGS, TWICE)
+    s.kernel("wrong", ARGS, TWICE + " y[5] += 1;")
+    s.task("plain", x, a)  # 0 is upstream, but not the nearest without reference
+    s.task("wrong", a, b)  # 1
+    s.task("plain", x, c)  # 2 has nothing to do with it
+    s.task("copy", b, y)   # 3
+    s.task("copy", y, z)   # 4: its output is wrong, too, and comes later
+    golden = "def golden(args):\n    x = args['x']\n    return {'a': 2 * x, 'c': 2 * x, 'z': 4 * x, 'y': 4 * x}\n"
+    dump = recorded(with_golden(s, golden=golden), "unchecked", code=1)
+    first = (asked(dump, code=1)["findings"] or [{}])[0]
+    check("unchecked: first", [first.get(key) for key in ("kind", "task_seq", "kernel", "arg_name", "other_task_seq")],
+          ["wrong_output", 1, "wrong", "y", 3])
+    for part in ("y[5]", "task 3", "reference"):
+        check_in("unchecked", part, first.get("sentence", ""))
+
+
+def check_far():
+    """A task writes far outside of its output, where a replay cannot follow it: what changed there is evidence against it."""
+    s = Scene("far")
+    x, tiles, fine = s.tensor("x"), s.output("tiles", (4096, N)), s.output("fine", (24, N))
+    ends = [s.output(f"end{i}") for i in range(2)]
+    s.kernel("copy", ARGS, COPY)
+    s.kernel("far", ARGS, TWICE + f" for (int i = 1; i < 4; ++i) y[i * 1000 * {N}] = 3;")
+    s.task("copy", x, tiles[2000])
+    s.task("copy", x, tiles[3000])
+    s.task("far", x, tiles[0])
+    for i in range(24):
+        s.task("copy", x, fine[i])
+    for i, end in enumerate(ends):
+        s.task("copy", tiles[2000 + 1000 * i], end)
+    document = asked(recorded(s, "far"), code=1)
+    check("far: what is accused", named(document), [("stray_write", "far", "y", [2])])
+    changes = [text for text in document["findings"][0]["evidence"] if "left there" in text]
+    check("far: the changes are evidence", [f"task {27 + i}" in text for i, text in enumerate(changes)], [True, True])
 
 
 def check_run_diagnose(folder):
@@ -629,4 +671,4 @@ def check_usage():
 
 if __name__ == "__main__":
     sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_overrun, check_consequences,
-                       check_habits, check_order, check_run, check_good, check_usage))
+                       check_habits, check_order, check_run, check_unchecked, check_far, check_good, check_usage))

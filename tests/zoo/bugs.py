@@ -321,7 +321,7 @@ SCOPES = [
 
 # --- padded: tile t is tasks 8 t to 8 t + 7: bias, load, scale, crop, put, prefix, pack, sum ---
 
-BIASES, LOADS, SCALES, CROPS, PUTS, PREFIXES, PACKS = (range(first, 40, 8) for first in range(7))
+BIASES, LOADS, SCALES, CROPS, PUTS, PREFIXES, PACKS, SUMS = (range(first, 40, 8) for first in range(8))
 PADDED = [
     bug("load-one-row-short", "output not fully written", "padded", ("kernels/load.c", "i < x->shape[0];", "i < x->shape[0] - 1;"),
         LOADS, "load", "a"),
@@ -337,6 +337,8 @@ PADDED = [
         ("kernels/scale.c", "#include <glassbox/kernel.h>", "#include <math.h>\n\n#include <glassbox/kernel.h>"),
         ("kernels/scale.c", "factor * gbx_tensor_f32(a)[i * a->strides[0] + j]", "powf(gbx_tensor_f32(a)[i * a->strides[0] + j], factor)")],
         SCALES, "scale", "c"),
+    bug("sum-skips-the-first", "wrong logic", "padded", ("kernels/sum.c", "for (int32_t i = 0;", "for (int32_t i = 1;"), SUMS, "sum", "s",
+        runtime=AICPU),
     bug("prefix-without-earlier-rows", "race between tasks", "padded", ("orchestration.c", "after(&prefix, all[t - 1].prefix);", ";"),
         PREFIXES[1:], "prefix", "all", others=PUTS, runtime=AICPU),
 ]
