@@ -62,7 +62,7 @@ static bool is_wanted(const likeness *known, size_t count, const likeness *one) 
 }
 
 gbx_status gbx_inquiry_sample(const gbx_inquiry *q, gbx_samples *out_samples) {
-    likeness known[GBX_SAMPLES_MAX];
+    likeness known[GBX_SAMPLES_MAX] = {0};
     *out_samples = (gbx_samples){0};
     for (uint64_t i = 0; i < gbx_task_graph_count(q->graph); ++i) {
         const gbx_graph_task *task = gbx_task_graph_at(q->graph, i);
