@@ -21,6 +21,7 @@
 #define OVERLAPS_NS                                                                                \
     (60 * GBX_NS_PER_SECOND)           /* buffers that are not looked at by then are not apart */
 #define CHANGE_MAX (UINT64_C(1) << 26) /* bytes */
+#define COMPARED_MAX (UINT64_C(1) << 26)
 
 static const char doing[] = GBX_COMPARING;
 
@@ -200,6 +201,79 @@ static gbx_status are_of_others(const gbx_overlaps *o, const gbx_shared_buffer *
     return are_equal(o, f, writer, begin, end - begin, out_are);
 }
 
+/* --- values that differ when a task is called again --- */
+
+/* Whether two payloads of a view have other bytes where its task really writes. */
+static bool differ_where_written(const gbx_touch *writer, const unsigned char *a,
+                                 const unsigned char *b) {
+    gbx_byte_runs runs;
+    gbx_byte_run run;
+    gbx_byte_runs_begin(&writer->view, &runs);
+    if (runs.left > COMPARED_MAX / (writer->written.count + 1))
+        return true;
+    while (gbx_byte_runs_next(&runs, &run))
+        for (size_t i = 0; i < writer->written.count; ++i) {
+            const gbx_address_range *w = &writer->written.items[i];
+            uint64_t begin = w->begin > run.begin ? w->begin : run.begin;
+            uint64_t end = w->end < run.end ? w->end : run.end;
+            uint64_t offset = run.offset + (begin - run.begin);
+            if (begin < end && memcmp(a + offset, b + offset, end - begin) != 0)
+                return true;
+        }
+    return false;
+}
+
+static const gbx_touch *find_output(const gbx_overlaps *o, uint64_t task, uint32_t slot) {
+    for (size_t i = 0; i < o->access_count; ++i) {
+        const gbx_touch *a = &o->accesses[i];
+        if (a->is_write && a->task == task && a->slot == slot)
+            return find_buffer(o, a->base)->is_known ? a : NULL;
+    }
+    return NULL;
+}
+
+/* Whether an output of a call is that of the run, but for what other tasks wrote meanwhile. */
+static bool is_of_run(const gbx_overlaps *o, uint64_t task, const gbx_replay_compared *output,
+                      const gbx_replay_payloads *payloads) {
+    if (!output->is_compared || output->is_exact || output->bits.mismatches == 0)
+        return true;
+    const gbx_touch *writer = find_output(o, task, output->slot);
+    const unsigned char *run = payloads->dump[output->argument];
+    const unsigned char *call = payloads->kept[GBX_KEPT_FIRST][output->argument];
+    return writer && run && call && !differ_where_written(writer, run, call);
+}
+
+static gbx_status call_again(gbx_overlaps *o, const gbx_replay_task *task, bool *out_is_of_run) {
+    gbx_replay_job job;
+    gbx_replay_result result = {0};
+    gbx_replay_payloads payloads = {0};
+    gbx_status status = gbx_replay_session_job(&o->session, task, &job);
+    if (!status)
+        status = gbx_replay_execute(&job, &payloads, &result);
+    *out_is_of_run = !status && !result.fault;
+    for (size_t i = 0; i < result.output_count && *out_is_of_run; ++i)
+        *out_is_of_run = is_of_run(o, task->task, &result.outputs[i], &payloads);
+    gbx_replay_payloads_free(&payloads);
+    gbx_replay_result_free(&result);
+    return status;
+}
+
+/* A capture of a shared buffer also has what others wrote while the task ran. */
+static gbx_status judge_line(gbx_overlaps *o, const gbx_clue *clue, bool *out_is_harmless) {
+    gbx_replay_task task;
+    *out_is_harmless = false;
+    if (gbx_overlaps_are_late(o))
+        return NULL;
+    gbx_status status = gbx_replay_task_read(o->q->request->entries, clue->task, &task);
+    if (!status)
+        status = call_again(o, &task, out_is_harmless);
+    gbx_replay_task_free(&task);
+    if (!status || !gbx_replay_is_of_task(status))
+        return status;
+    gbx_status_free(status);
+    return NULL;
+}
+
 /* --- pairs --- */
 
 static gbx_buffer_user find_user(const gbx_overlaps *o, const gbx_shared_buffer *b, uint64_t task) {
@@ -249,8 +323,14 @@ static gbx_status judge(gbx_overlaps *o, const gbx_audit_finding *f, bool *out_i
     return b->is_apart ? are_of_others(o, b, f, out_is_harmless) : NULL;
 }
 
-static gbx_status report_dropped(gbx_inquiry *q, size_t pairs, size_t changes) {
+static gbx_status report_dropped(gbx_inquiry *q, size_t pairs, size_t changes, size_t tasks) {
     q->d->asked[GBX_ASKED_AUDIT].findings -= pairs + changes;
+    q->d->asked[GBX_ASKED_REPLAY].findings -= tasks;
+    if (tasks > 0)
+        GBX_TRY(gbx_inquiry_note_harmless(
+            q, GBX_ASKED_REPLAY,
+            "%zu %s other values than the dump has, where %s not write and another task did", tasks,
+            tasks == 1 ? "task leaves" : "tasks leave", tasks == 1 ? "it does" : "they do"));
     if (pairs > 0)
         GBX_TRY(gbx_inquiry_note_harmless(
             q, GBX_ASKED_AUDIT, "%zu %s without order %s the same memory, and %s no byte of it",
@@ -274,8 +354,11 @@ static const gbx_audit_finding *finding_of(const gbx_inquiry *q, const gbx_clue 
 static gbx_status judge_clues(gbx_overlaps *o, bool *drops) {
     for (size_t i = 0; i < o->q->clue_count; ++i) {
         const gbx_audit_finding *f = finding_of(o->q, &o->q->clues[i]);
+        const gbx_clue clue = o->q->clues[i];
         if (f)
             GBX_TRY(judge(o, f, &drops[i]));
+        else if (clue.source == GBX_CLUE_LINE && clue.other == GBX_DIAGNOSIS_NOBODY)
+            GBX_TRY(judge_line(o, &clue, &drops[i]));
     }
     return NULL;
 }
@@ -291,20 +374,21 @@ static gbx_status is_needed(const gbx_overlaps *o, const gbx_audit_finding *f, b
 
 static gbx_status drop_clues(gbx_overlaps *o, const bool *drops) {
     gbx_inquiry *q = o->q;
-    size_t kept = 0, pairs = 0, changes = 0;
+    size_t kept = 0, pairs = 0, changes = 0, tasks = 0;
     for (size_t i = 0; i < q->clue_count; ++i) {
         const gbx_clue clue = q->clues[i];
         const gbx_audit_finding *f = drops[i] ? finding_of(q, &clue) : NULL;
-        bool is_kept = !f;
+        bool is_kept = !drops[i];
         if (f)
             GBX_TRY(is_needed(o, f, &is_kept));
-        pairs += !is_kept && gbx_audit_is_about_pair(f);
-        changes += !is_kept && is_about_change(f);
+        tasks += !is_kept && !f;
+        pairs += !is_kept && f && gbx_audit_is_about_pair(f);
+        changes += !is_kept && f && is_about_change(f);
         if (is_kept)
             q->clues[kept++] = clue;
     }
     q->clue_count = kept;
-    return report_dropped(q, pairs, changes);
+    return report_dropped(q, pairs, changes, tasks);
 }
 
 static gbx_status compare_all(gbx_overlaps *o) {

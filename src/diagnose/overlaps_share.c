@@ -108,7 +108,30 @@ static gbx_status map_others(gbx_overlaps *o, size_t one, size_t count) {
     return NULL;
 }
 
-/* Whether a task neither writes nor depends on what the map has. */
+enum { SHARED = 1, HIDING = 2 }; /* bits in the map */
+
+/* Adds what a task reads and is NaN: whatever else it reads would change nothing. */
+static gbx_status map_nan(gbx_overlaps *o, uint64_t task) {
+    gbx_entries *entries = o->q->request->entries;
+    for (uint64_t i = gbx_entries_find(entries, task); i < gbx_entries_count(entries); ++i) {
+        gbx_entry entry;
+        gbx_tensor view;
+        gbx_statistics statistics;
+        bool is_known;
+        GBX_TRY(gbx_entries_at(entries, i, &entry));
+        if (entry.head->task != task)
+            break;
+        if (!entry.tensor || entry.head->stage != GBX_STAGE_BEFORE)
+            continue;
+        GBX_TRY(gbx_entry_statistics(&entry, o->q->reader, &statistics, &is_known));
+        gbx_record_view(entry.tensor, &view);
+        if (is_known && statistics.nan_count > 0)
+            GBX_TRY(gbx_taint_add_view(o->map, &view, HIDING));
+    }
+    return NULL;
+}
+
+/* Whether a task neither writes nor depends on what the map has; the map is used up. */
 static gbx_status is_user_apart(gbx_overlaps *o, const gbx_buffer_user *u, bool *out_is_apart) {
     bool may_read = false;
     gbx_dependence answer = {.answer = GBX_DEPENDENCE_NONE};
@@ -122,8 +145,9 @@ static gbx_status is_user_apart(gbx_overlaps *o, const gbx_buffer_user *u, bool 
     }
     if (!*out_is_apart || !may_read)
         return NULL;
-    gbx_status status =
-        gbx_dependence_ask(&o->session, o->accesses[u->first].task, o->map, 1, 0, &answer);
+    GBX_TRY(map_nan(o, o->accesses[u->first].task));
+    gbx_status status = gbx_dependence_ask(&o->session, o->accesses[u->first].task, o->map, SHARED,
+                                           HIDING, &answer);
     *out_is_apart = !status && answer.answer == GBX_DEPENDENCE_NONE;
     gbx_dependence_free(&answer);
     return status;

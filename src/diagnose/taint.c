@@ -81,6 +81,16 @@ gbx_status gbx_taint_add(gbx_memory_map *map, uint64_t begin_at, uint64_t end, u
     return NULL;
 }
 
+gbx_status gbx_taint_add_view(gbx_memory_map *map, const gbx_tensor *view, uint64_t bits) {
+    gbx_byte_runs runs;
+    gbx_byte_run run;
+    if (!begin(view, &runs) || runs.left > GBX_FOLLOWED_PIECES)
+        return NULL;
+    while (gbx_byte_runs_next(&runs, &run))
+        GBX_TRY(gbx_taint_add(map, run.begin, run.end, bits));
+    return NULL;
+}
+
 /* --- what a task leaves --- */
 
 typedef struct retained {

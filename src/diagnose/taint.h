@@ -25,6 +25,10 @@ bool gbx_taint_has_all(const gbx_memory_map *map, const gbx_tensor *view);
 GBX_MUST_USE gbx_status gbx_taint_add(gbx_memory_map *map, uint64_t begin, uint64_t end,
                                       uint64_t bits);
 
+/* The same for the bytes of a view; nothing for one with too many pieces. */
+GBX_MUST_USE gbx_status gbx_taint_add_view(gbx_memory_map *map, const gbx_tensor *view,
+                                           uint64_t bits);
+
 /* Sets the bits of a view's bytes, but those in `kept`, which lie in the view: they keep theirs. A
  * view with too many pieces is left as it is. */
 GBX_MUST_USE gbx_status gbx_taint_write(gbx_memory_map *map, const gbx_tensor *view, uint64_t bits,
