@@ -320,6 +320,7 @@ static gbx_status ask_values(gbx_inquiry *q) {
     GBX_TRY(gbx_inquiry_ask_golden(q));
     GBX_TRY(gbx_inquiry_follow(q));
     GBX_TRY(gbx_inquiry_compare_overlaps(q));
+    GBX_TRY(gbx_inquiry_reduce_pairs(q));
     /* A task that is right may leave a NaN: its reference leaves it, too. */
     bool are_all_right = d->check.verdicts[GBX_CHECK_RIGHT] == d->tasks;
     if (!are_all_right)

@@ -70,6 +70,11 @@ GBX_MUST_USE gbx_status gbx_inquiry_follow(gbx_inquiry *q);
 /* Drops clues about pairs of tasks that share no byte of the memory that both declare. */
 GBX_MUST_USE gbx_status gbx_inquiry_compare_overlaps(gbx_inquiry *q);
 
+/* --- edges.c --- */
+
+/* Drops clues about pairs of tasks that the missing edges of other pairs would order. */
+GBX_MUST_USE gbx_status gbx_inquiry_reduce_pairs(gbx_inquiry *q);
+
 /* --- atomics.c --- */
 
 /* Drops clues about blocks whose order shows, but that do not race; sanitizers have been asked. */
