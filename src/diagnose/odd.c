@@ -294,7 +294,7 @@ static gbx_status judge_integers(table *t, const row *rows, size_t count) {
 
 /* The scalar of the run with a name, from --dump-args. */
 static gbx_status find_named(const table *t, const char *name, uint64_t *out_bits,
-                             bool *out_is_there) {
+                             uint32_t *out_dtype, bool *out_is_there) {
     gbx_reader *reader = gbx_entries_reader(t->entries);
     const gbx_run_info *run = gbx_reader_run(reader);
     *out_is_there = false;
@@ -307,6 +307,7 @@ static gbx_status find_named(const table *t, const char *name, uint64_t *out_bit
             strcmp(run->arguments[index].name, name) != 0)
             continue;
         *out_bits = argument->bits;
+        *out_dtype = argument->head.dtype;
         *out_is_there = true;
         return NULL;
     }
@@ -333,25 +334,29 @@ static gbx_status is_meant(const table *t, const char *name, uint64_t bits, bool
 static gbx_status judge_name(table *t, const row *rows, size_t count) {
     gbx_entry entry;
     uint64_t bits = 0;
+    uint32_t dtype = rows[0].dtype;
     bool is_there = false;
     if (rows[0].feature != SCALAR_BITS)
         return NULL;
     GBX_TRY(gbx_entries_at(t->entries, rows[0].entry, &entry));
     if (entry.arg_name)
-        GBX_TRY(find_named(t, entry.arg_name, &bits, &is_there));
+        GBX_TRY(find_named(t, entry.arg_name, &bits, &dtype, &is_there));
     const row *odd_one = NULL;
-    uint64_t right = 0;
+    uint64_t right = 0, others = 0;
     for (size_t i = 0; is_there && i < count; ++i) {
         right += rows[i].value == bits;
+        others += rows[i].value != bits;
         if (rows[i].value != bits && !odd_one)
             odd_one = &rows[i];
     }
     if (odd_one && right == 0)
         GBX_TRY(is_meant(t, entry.arg_name, odd_one->value, &is_there));
-    if (!odd_one || (right == 0 && is_there))
+    /* Where some have it, and as many have not, it is meant. */
+    if (!odd_one || (right == 0 ? is_there : others >= right))
         return NULL;
     gbx_odd_argument odd = about(odd_one, GBX_ODD_NAMED_SCALAR);
     odd.expected = bits;
+    odd.expected_dtype = dtype;
     odd.siblings = right; /* most of all if others of the kernel are right */
     return gbx_odd_add(t->odd, &odd);
 }

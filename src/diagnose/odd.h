@@ -25,14 +25,15 @@ typedef enum gbx_odd_kind {
 
 typedef struct gbx_odd_argument {
     gbx_odd_kind kind;
-    bool is_size;         /* of a view: how many elements it has; else where it begins */
-    uint64_t task;        /* task_seq */
-    uint64_t entry;       /* of gbx_entries */
-    uint64_t other;       /* another task, with its entry; UINT64_MAX for none */
-    uint64_t other_entry; /* may be one of the same task */
-    uint64_t unread;      /* of READ_TWICE: the entry that nobody reads, */
-    uint64_t reader;      /* and the other entry that has read the same */
-    uint64_t expected;    /* bits, an address, or elements */
+    bool is_size;            /* of a view: how many elements it has; else where it begins */
+    uint64_t task;           /* task_seq */
+    uint64_t entry;          /* of gbx_entries */
+    uint64_t other;          /* another task, with its entry; UINT64_MAX for none */
+    uint64_t other_entry;    /* may be one of the same task */
+    uint64_t unread;         /* of READ_TWICE: the entry that nobody reads, */
+    uint64_t reader;         /* and the other entry that has read the same */
+    uint64_t expected;       /* bits, an address, or elements */
+    uint32_t expected_dtype; /* of bits with a name */
     uint64_t found;
     uint64_t siblings; /* tasks that make a pattern */
 } gbx_odd_argument;

@@ -48,6 +48,7 @@ static bool may_be_explained(const gbx_diagnosis_finding *finding) {
            (finding->kind == GBX_DIAGNOSIS_NOT_REPEATED ||
             finding->kind == GBX_DIAGNOSIS_NOT_DETERMINISTIC ||
             finding->kind == GBX_DIAGNOSIS_UNDECLARED_READ ||
+            (finding->kind == GBX_DIAGNOSIS_DATA_RACE && finding->slot == GBX_NO_ARGUMENT) ||
             finding->kind == GBX_DIAGNOSIS_UNWRITTEN_READ ||
             finding->kind == GBX_DIAGNOSIS_WRONG_OUTPUT ||
             finding->kind == GBX_DIAGNOSIS_WRONG_RESULT);

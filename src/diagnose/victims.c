@@ -88,9 +88,13 @@ gbx_status gbx_finding_find_victims(const gbx_inquiry *q, gbx_diagnosis_finding 
     return status;
 }
 
-/* What a task does with wrong inputs may be right: an index from them leads anywhere. */
-static bool may_follow(const gbx_diagnosis_finding *finding) {
+/* What a task does with wrong inputs may be right: an index from them leads anywhere, and what
+ * nobody wrote is NaN, which a kernel need not treat as its reference does. */
+static bool may_follow(const gbx_diagnosis_finding *finding, const gbx_diagnosis_finding *from) {
     switch (finding->kind) {
+    case GBX_DIAGNOSIS_WRONG_RESULT:
+        return from->kind == GBX_DIAGNOSIS_UNWRITTEN_READ ||
+               from->kind == GBX_DIAGNOSIS_UNINITIALISED;
     case GBX_DIAGNOSIS_STRAY_WRITE:
     case GBX_DIAGNOSIS_OUT_OF_BOUNDS_READ:
     case GBX_DIAGNOSIS_OUT_OF_BOUNDS_WRITE:
@@ -113,8 +117,9 @@ static bool may_follow(const gbx_diagnosis_finding *finding) {
 
 void gbx_diagnosis_find_consequences(gbx_diagnosis *d) {
     for (size_t i = 1; i < d->finding_count; ++i)
-        for (size_t k = 0; k < i && may_follow(&d->findings[i]) && d->findings[i].follows < 0; ++k)
-            if (gbx_has_number(d->findings[k].victims, d->findings[k].victim_count,
+        for (size_t k = 0; k < i && d->findings[i].follows < 0; ++k)
+            if (may_follow(&d->findings[i], &d->findings[k]) &&
+                gbx_has_number(d->findings[k].victims, d->findings[k].victim_count,
                                d->findings[i].task))
                 d->findings[i].follows = (int64_t)k;
 }

@@ -209,7 +209,7 @@ static gbx_status say_line(const saying *s, const char **out_text) {
     if (line->culprit != UINT64_MAX) {
         GBX_TRY(title(s, line->culprit, &culprit));
         culprit = gbx_text_format(s->t, ": %s, wrote there", culprit);
-    } else if (line->reason) {
+    } else if (line->reason && line->verdict != GBX_CHECK_NOT_CHECKED) {
         culprit = gbx_text_format(s->t, ": %s", gbx_text_shown(s->t, line->reason));
     }
     *out_text = gbx_text_format(
@@ -266,6 +266,12 @@ static gbx_status say_scalar(const saying *s, const gbx_odd_argument *odd, const
     switch (odd->kind) {
     case GBX_ODD_NAMED_SCALAR:
         GBX_TRY(find_run_scalar(s, entry->arg_name, odd->found, &other));
+        if (odd->expected_dtype != dtype) {
+            found = gbx_text_format(s->t, "%s (%s)", found, gbx_dtype_name(dtype));
+            expected = gbx_text_format(s->t, "%s (%s)",
+                                       gbx_text_value(s->t, odd->expected_dtype, odd->expected),
+                                       gbx_dtype_name(odd->expected_dtype));
+        }
         *out_text = gbx_text_format(
             s->t, "gets scalar %s = %s, but the run's argument of this name is %s%s%s", name, found,
             expected, other ? "; it is that of the run's argument " : "",
