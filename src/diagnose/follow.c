@@ -125,6 +125,7 @@ static gbx_status pass(gbx_follow *f, const gbx_follow_set *sets, size_t count) 
     gbx_memory_map_clear(f->written);
     f->asked = GBX_DIRECT(count) - 1;
     f->reached = 0;
+    memset(f->users, 0, sizeof f->users);
     mark(f, sets, count, true);
     gbx_status status = follow_graph(f);
     mark(f, sets, count, false);
@@ -140,6 +141,16 @@ static void acquit(gbx_follow *f, const gbx_follow_set *done) {
         gbx_follow_part *p = f->sources[done->first + i];
         *(f->is_second ? &p->is_far : &p->is_harmless) = true;
     }
+}
+
+/* Of one task that was followed by itself, who uses what it left is known. */
+static void name_user(gbx_follow *f, const gbx_follow_set *done, const gbx_follow_user *user) {
+    const gbx_follow_part *p = f->sources[done->first];
+    if (!done->is_exact || done->count > 1 || !user->is_known)
+        return;
+    gbx_replay_finding *finding = &f->q->d->check.results[p->result].findings[p->item];
+    finding->has_owner = true;
+    finding->owner = user->access;
 }
 
 static gbx_status divide(gbx_follow *f, gbx_follow_set reaching) {
@@ -172,10 +183,12 @@ static gbx_status follow_sets(gbx_follow *f) {
         first += count;
         GBX_TRY(pass(f, sets, count));
         for (size_t i = 0; i < count; ++i) {
-            if (f->reached & GBX_DIRECT(i))
-                GBX_TRY(divide(f, sets[i]));
-            else
+            if (!(f->reached & GBX_DIRECT(i))) {
                 acquit(f, &sets[i]);
+                continue;
+            }
+            name_user(f, &sets[i], &f->users[i]);
+            GBX_TRY(divide(f, sets[i]));
         }
     }
     return NULL;
@@ -210,6 +223,22 @@ static gbx_status report_dropped(gbx_inquiry *q, size_t dropped) {
         dropped == 1 ? "output is" : "outputs are");
 }
 
+/* Whether a task leaves just those elements unwritten that its reference does, so that a result has
+ * them, and a task before it was not compared with one: that may have led it there. */
+static bool is_led(const gbx_follow *f, const gbx_follow_part *p) {
+    const gbx_diagnosis *d = f->q->d;
+    const gbx_check_line *line = gbx_inquiry_find_line(f->q, p->task);
+    const gbx_replay_result *result = &d->check.results[p->result];
+    uint64_t elements = 0;
+    for (uint32_t i = 0; i < result->finding_count; ++i)
+        if (result->findings[i].is.kind == GBX_UNWRITTEN ||
+            result->findings[i].is.kind == GBX_UNWRITTEN_READ)
+            elements += result->findings[i].is.elements;
+    return line && line->verdict == GBX_CHECK_RIGHT && line->not_written == elements &&
+           result->findings[p->item].owner.is_result && d->golden &&
+           d->unchecked.task != GBX_DIAGNOSIS_NOBODY && d->unchecked.task != p->task;
+}
+
 /* If a result is wrong, suspects are worth a word where nothing else is found. */
 static gbx_status drop_clues(gbx_follow *f) {
     gbx_inquiry *q = f->q;
@@ -217,6 +246,10 @@ static gbx_status drop_clues(gbx_follow *f) {
     for (size_t i = 0; i < q->clue_count; ++i) {
         gbx_clue clue = q->clues[i];
         const gbx_follow_part *p = find_clue(f, &clue);
+        if (p && is_led(f, p)) {
+            ++dropped;
+            continue;
+        }
         bool is_harmless = p && p->is_harmless, is_suspect = q->d->golden && !(p && p->is_far);
         if (is_harmless)
             clue.kind = GBX_DIAGNOSIS_UNWRITTEN;

@@ -5,6 +5,7 @@
 #ifndef GBX_DIAGNOSE_FOLLOW_H
 #define GBX_DIAGNOSE_FOLLOW_H
 
+#include "analysis/accesses.h"
 #include "analysis/memory_map.h"
 #include "diagnose/internal.h"
 #include "replay/dependence.h"
@@ -52,6 +53,12 @@ typedef struct gbx_follow_set {
                       as depending on all of them, which takes one question */
 } gbx_follow_set;
 
+/* The first task whose outputs depend on what a set left unwritten. */
+typedef struct gbx_follow_user {
+    bool is_known;
+    gbx_tensor_access access; /* its input, and the first such element of it */
+} gbx_follow_user;
+
 typedef struct gbx_follow {
     gbx_inquiry *q;
     gbx_entries *entries;
@@ -69,6 +76,7 @@ typedef struct gbx_follow {
     bool is_exact;           /* this pass, see gbx_follow_set */
     uint64_t asked;          /* sets in this pass, as in GBX_DIRECT */
     uint64_t reached;        /* a result; likewise */
+    gbx_follow_user users[GBX_FOLLOW_SETS + 1];
     int64_t deadline_ns;
     uint64_t gaps_kept;
     bool has_golden; /* of the run; and */

@@ -3,6 +3,7 @@
  * what it leaves unwritten itself.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include <glassbox/tensor.h>
 
@@ -64,12 +65,14 @@ typedef struct visit {
     uint64_t reads;                              /* bits */
     gbx_dependence kept;                         /* elements of inouts that hold what they held */
     gbx_dependence depends[GBX_FOLLOW_SETS + 1]; /* on each set */
+    uint32_t looked_for;                         /* a set */
 } visit;
 
 /* An argument of a task. */
 typedef struct place {
     uint32_t slot;
-    uint32_t role; /* gbx_role */
+    uint32_t role;    /* gbx_role */
+    const char *name; /* the reader's; NULL */
     gbx_tensor view;
     uint64_t payload; /* offset in the payload file */
     uint64_t stored;
@@ -88,6 +91,7 @@ static gbx_status for_views(gbx_follow *f, visit *v, uint32_t stage,
             continue;
         place at = {.slot = entry.head->arg_index,
                     .role = entry.head->role,
+                    .name = entry.arg_name,
                     .payload = entry.tensor->bin_offset,
                     .stored =
                         gbx_entry_is_overwritten(&entry) ? 0 : gbx_entry_stored_bytes(&entry)};
@@ -114,6 +118,47 @@ static gbx_status keep_all(gbx_address_ranges *to, const gbx_address_ranges *fro
     return NULL;
 }
 
+/* Where an input has a byte that a set left unwritten. */
+static gbx_status look_at_use(gbx_follow *f, visit *v, const place *at) {
+    gbx_follow_user *user = &f->users[v->looked_for];
+    uint64_t wanted = GBX_DIRECT(v->looked_for), bits = gbx_dtype_bits(at->view.dtype);
+    gbx_byte_runs runs;
+    gbx_byte_run run;
+    gbx_memory_range found;
+    if (user->is_known || bits == 0 || !(gbx_taint_of_view(f->taint, &at->view) & wanted) ||
+        !gbx_taint_can_follow(&at->view))
+        return NULL;
+    gbx_byte_runs_begin(&at->view, &runs);
+    while (!user->is_known && gbx_byte_runs_next(&runs, &run))
+        for (uint64_t from = run.begin;
+             !user->is_known && gbx_memory_map_find(f->taint, from, &found) &&
+             found.begin < run.end;
+             from = found.end) {
+            uint64_t begin = found.begin > run.begin ? found.begin : run.begin;
+            user->is_known = (found.owner & wanted) != 0;
+            user->access.element = (run.offset + (begin - run.begin)) * 8 / bits;
+        }
+    user->access.arg_index = at->slot;
+    user->access.role = at->role;
+    user->access.name = at->name;
+    user->access.tensor = at->view;
+    return NULL;
+}
+
+static gbx_status keep_user(gbx_follow *f, visit *v, uint32_t number) {
+    gbx_record_task record;
+    bool is_found;
+    if (f->users[number].is_known || !(v->reads & GBX_DIRECT(number)))
+        return NULL;
+    GBX_TRY(gbx_reader_find_task(f->q->reader, v->task, &record, &is_found));
+    if (!is_found)
+        return NULL;
+    f->users[number].access = (gbx_tensor_access){.task = v->task, .task_id = record.task_id};
+    memcpy(f->users[number].access.func_ids, record.func_ids, sizeof record.func_ids);
+    v->looked_for = number;
+    return for_views(f, v, GBX_STAGE_BEFORE, look_at_use);
+}
+
 /* What depends on one set; `all` is what was said of all of them. */
 static gbx_status ask_set(gbx_follow *f, visit *v, uint32_t number, bool is_exact,
                           gbx_dependence *all) {
@@ -126,6 +171,8 @@ static gbx_status ask_set(gbx_follow *f, visit *v, uint32_t number, bool is_exac
     }
     if (!is_answered(own))
         f->reached |= GBX_DIRECT(number);
+    if (own->depends.count > 0)
+        GBX_TRY(keep_user(f, v, number));
     return is_exact && all->answer == GBX_DEPENDENCE_FAILS ? keep_all(&all->kept, &own->kept)
                                                            : NULL;
 }
