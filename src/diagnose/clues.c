@@ -381,13 +381,8 @@ static gbx_status take_odd(gbx_inquiry *q, size_t index) {
     return gbx_inquiry_add(q, clue);
 }
 
-gbx_status gbx_clues_of_values(gbx_inquiry *q) {
+gbx_status gbx_inquiry_add_golden(gbx_inquiry *q) {
     const gbx_diagnosis *d = q->d;
-    GBX_TRY(take_nan(q));
-    for (size_t i = 0; i < d->odd.count; ++i)
-        GBX_TRY(take_odd(q, i));
-    if (!d->golden)
-        return NULL;
     uint64_t writer = d->has_blame && d->blame.writer_count == 1 ? d->blame.writers[0].task
                                                                  : GBX_DIAGNOSIS_NOBODY;
     bool is_other = d->unchecked.task != GBX_DIAGNOSIS_NOBODY && d->unchecked.task != writer;
@@ -395,4 +390,11 @@ gbx_status gbx_clues_of_values(gbx_inquiry *q) {
                             is_other ? d->unchecked.task : writer, 0);
     clue.other = is_other ? writer : GBX_DIAGNOSIS_NOBODY;
     return gbx_inquiry_add(q, clue);
+}
+
+gbx_status gbx_clues_of_values(gbx_inquiry *q) {
+    GBX_TRY(take_nan(q));
+    for (size_t i = 0; i < q->d->odd.count; ++i)
+        GBX_TRY(take_odd(q, i));
+    return q->d->golden ? gbx_inquiry_add_golden(q) : NULL;
 }

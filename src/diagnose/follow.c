@@ -223,8 +223,8 @@ static gbx_status report_dropped(gbx_inquiry *q, size_t dropped) {
         dropped == 1 ? "output is" : "outputs are");
 }
 
-/* Whether a task leaves just those elements unwritten that its reference does, so that a result has
- * them, and a task before it was not compared with one: that may have led it there. */
+/* Whether a task leaves just those elements of a wrong result unwritten that its reference does,
+ * and a task before it was not compared with one: that may have led it there. */
 static bool is_led(const gbx_follow *f, const gbx_follow_part *p) {
     const gbx_diagnosis *d = f->q->d;
     const gbx_check_line *line = gbx_inquiry_find_line(f->q, p->task);
@@ -235,7 +235,8 @@ static bool is_led(const gbx_follow *f, const gbx_follow_part *p) {
             result->findings[i].is.kind == GBX_UNWRITTEN_READ)
             elements += result->findings[i].is.elements;
     return line && line->verdict == GBX_CHECK_RIGHT && line->not_written == elements &&
-           result->findings[p->item].owner.is_result && d->golden &&
+           result->findings[p->item].owner.is_result && d->has_blame &&
+           d->blame.writer_count == 1 && d->blame.writers[0].task == p->task &&
            d->unchecked.task != GBX_DIAGNOSIS_NOBODY && d->unchecked.task != p->task;
 }
 

@@ -54,11 +54,13 @@ static gbx_status find_unused(gbx_inquiry *q, uint64_t task) {
 
 /* --- the first wrong element --- */
 
-/* Of several outputs that are wrong, the one that was written first: the bug lies before all. */
+/* Of several outputs that are wrong, the one that was written first: the bug lies before all. What
+ * findings explain is left out. */
 static gbx_status choose(gbx_inquiry *q, gbx_blame *blame, const gbx_golden_result *golden,
-                         size_t *out_chosen) {
+                         size_t *out_chosen, bool *out_is_any) {
     gbx_diagnosis *d = q->d;
     uint64_t first = UINT64_MAX;
+    *out_is_any = false;
     for (size_t i = 0; i < golden->count; ++i) {
         gbx_blame_element element;
         gbx_blame_answer answer;
@@ -67,8 +69,12 @@ static gbx_status choose(gbx_inquiry *q, gbx_blame *blame, const gbx_golden_resu
         uint64_t place = answer.writer_count > 0
                              ? gbx_task_graph_place(q->graph, answer.writers[0].task)
                              : UINT64_MAX;
-        if (i > 0 && place >= first)
+        if (*out_is_any && place >= first)
             continue;
+        if (d->finding_count > 0 &&
+            (answer.writer_count != 1 || gbx_diagnosis_explains(d, answer.writers[0].task)))
+            continue;
+        *out_is_any = true;
         first = place;
         *out_chosen = i;
         d->blamed = element;
@@ -98,6 +104,11 @@ static void find_unchecked(gbx_inquiry *q, const gbx_blame_writer *writer) {
 
 static gbx_status look_upstream(gbx_inquiry *q) {
     gbx_diagnosis *d = q->d;
+    free(d->upstream);
+    d->upstream = NULL;
+    d->upstream_count = 0;
+    d->is_upstream_known = false;
+    d->unchecked.task = GBX_DIAGNOSIS_NOBODY;
     if (d->blame.writer_count != 1)
         return NULL;
     const gbx_blame_writer *writer = &d->blame.writers[0];
@@ -107,25 +118,32 @@ static gbx_status look_upstream(gbx_inquiry *q) {
     return find_unused(q, writer->task);
 }
 
-static gbx_status blame_wrong(gbx_inquiry *q, const gbx_golden_result *golden, size_t *out_chosen) {
+static gbx_status blame_wrong(gbx_inquiry *q, const gbx_golden_result *golden, size_t *out_chosen,
+                              bool *out_is_any) {
     gbx_blame *blame = NULL;
     gbx_status status = gbx_blame_create(q->request->entries, q->graph, &blame);
     if (!status)
-        status = choose(q, blame, golden, out_chosen);
-    q->d->has_blame = !status;
+        status = choose(q, blame, golden, out_chosen, out_is_any);
+    q->d->has_blame |= !status;
     gbx_blame_destroy(blame);
-    return status ? status : look_upstream(q);
+    return status || !*out_is_any ? status : look_upstream(q);
+}
+
+static gbx_status keep_element(gbx_diagnosis *d, const char *element) {
+    free(d->golden);
+    d->golden = strdup(element);
+    return d->golden ? NULL : gbx_fail_memory("diagnosing");
 }
 
 static gbx_status ask_wrong(gbx_inquiry *q, const gbx_golden_result *golden) {
     size_t chosen = 0;
-    gbx_status status = blame_wrong(q, golden, &chosen), noted = NULL;
+    bool is_any;
+    gbx_status status = blame_wrong(q, golden, &chosen, &is_any), noted = NULL;
     if (status)
         noted = gbx_inquiry_lack(q, GBX_ASKED_GOLDEN, "%s", gbx_status_message(status));
     gbx_status_free(status);
     GBX_TRY(noted);
-    q->d->golden = strdup(golden->elements[chosen]);
-    return q->d->golden ? NULL : gbx_fail_memory("diagnosing");
+    return keep_element(q->d, golden->elements[chosen]);
 }
 
 gbx_status gbx_inquiry_ask_golden(gbx_inquiry *q) {
@@ -140,6 +158,19 @@ gbx_status gbx_inquiry_ask_golden(gbx_inquiry *q) {
         else if (golden.count > 0)
             status = ask_wrong(q, &golden);
     }
+    gbx_golden_result_free(&golden);
+    return status;
+}
+
+gbx_status gbx_inquiry_ask_unexplained(gbx_inquiry *q, bool *out_is_any) {
+    gbx_golden_result golden;
+    size_t chosen = 0;
+    *out_is_any = false;
+    gbx_status status = gbx_golden_result_read(q->request->directory, &golden);
+    if (!status)
+        status = blame_wrong(q, &golden, &chosen, out_is_any);
+    if (!status && *out_is_any)
+        status = keep_element(q->d, golden.elements[chosen]);
     gbx_golden_result_free(&golden);
     return status;
 }

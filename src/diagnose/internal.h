@@ -54,6 +54,10 @@ const gbx_check_line *gbx_inquiry_find_line(const gbx_inquiry *q, uint64_t task)
 /* Sets `golden`, who wrote it, and from what. */
 GBX_MUST_USE gbx_status gbx_inquiry_ask_golden(gbx_inquiry *q);
 
+/* The same of a wrong element that no finding explains; without one, all stays as it is. */
+GBX_MUST_USE gbx_status gbx_inquiry_ask_unexplained(gbx_inquiry *q, bool *out_is_any);
+GBX_MUST_USE gbx_status gbx_inquiry_add_golden(gbx_inquiry *q); /* the clue */
+
 /* --- hints.c --- */
 
 /* Sets `odd`; the golden has been read. */
@@ -100,6 +104,8 @@ GBX_MUST_USE gbx_status gbx_inquiry_assign(gbx_inquiry *q, size_t *out_named);
 GBX_MUST_USE gbx_status gbx_finding_find_victims(const gbx_inquiry *q,
                                                  gbx_diagnosis_finding *finding);
 void gbx_diagnosis_find_consequences(gbx_diagnosis *d);
+/* Whether a finding is about a task, or about one from which it has read. */
+bool gbx_diagnosis_explains(const gbx_diagnosis *d, uint64_t task);
 bool gbx_has_number(const uint64_t *numbers, size_t count, uint64_t number);
 
 /* --- verdict.c: findings from clues --- */

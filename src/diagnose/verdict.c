@@ -169,7 +169,9 @@ gbx_status gbx_inquiry_group(gbx_inquiry *q) {
     return NULL;
 }
 
-static bool is_concerned(const gbx_diagnosis *d, uint64_t task) {
+/* --- what no finding explains --- */
+
+bool gbx_diagnosis_explains(const gbx_diagnosis *d, uint64_t task) {
     for (size_t i = 0; i < d->finding_count; ++i) {
         const gbx_diagnosis_finding *f = &d->findings[i];
         if (gbx_has_number(f->tasks, f->task_count, task) ||
@@ -179,17 +181,56 @@ static bool is_concerned(const gbx_diagnosis *d, uint64_t task) {
     return false;
 }
 
-/* A NaN that no other finding explains is one of its own. */
-static gbx_status find_other_nan(gbx_inquiry *q) {
+static gbx_status add_finding(gbx_inquiry *q, const gbx_clue *clue) {
     gbx_diagnosis *d = q->d;
-    for (size_t i = 0; i < q->clue_count && d->golden; ++i) {
-        if (q->clues[i].source != GBX_CLUE_NAN || is_concerned(d, q->clues[i].task))
-            continue;
-        GBX_TRY(find(q, &q->clues[i], 1));
-        qsort(d->findings, d->finding_count, sizeof *d->findings, compare_findings);
-        return NULL;
-    }
+    size_t count = d->finding_count;
+    GBX_TRY(find(q, clue, 1));
+    if (d->finding_count > count)
+        GBX_TRY(gbx_finding_find_victims(q, &d->findings[count]));
+    qsort(d->findings, d->finding_count, sizeof *d->findings, compare_findings);
     return NULL;
+}
+
+static gbx_status find_other_nan(gbx_inquiry *q) {
+    for (size_t i = 0; i < q->clue_count && q->d->golden; ++i)
+        if (q->clues[i].source == GBX_CLUE_NAN && !gbx_diagnosis_explains(q->d, q->clues[i].task))
+            return add_finding(q, &q->clues[i]);
+    return NULL;
+}
+
+/* Whether all that a finding has changed is in the outputs of its tasks, and known. */
+static bool is_confined(const gbx_diagnosis_finding *f) {
+    switch (f->kind) {
+    case GBX_DIAGNOSIS_WRITE_RACE:
+    case GBX_DIAGNOSIS_READ_RACE:
+    case GBX_DIAGNOSIS_DATA_RACE:
+    case GBX_DIAGNOSIS_OUT_OF_BOUNDS_READ:
+    case GBX_DIAGNOSIS_UNINITIALISED:
+    case GBX_DIAGNOSIS_UNDECLARED_READ:
+    case GBX_DIAGNOSIS_UNWRITTEN_READ:
+    case GBX_DIAGNOSIS_NOT_DETERMINISTIC:
+    case GBX_DIAGNOSIS_UNDEFINED:
+    case GBX_DIAGNOSIS_WRONG_RESULT:
+    case GBX_DIAGNOSIS_NAN:
+        return f->are_victims_known;
+    default:
+        return false;
+    }
+}
+
+/* A wrong output that does not come from any of them is another bug. */
+static gbx_status find_unexplained(gbx_inquiry *q) {
+    gbx_diagnosis *d = q->d;
+    bool is_any = d->golden && d->has_blame && d->finding_count > 0;
+    for (size_t i = 0; i < d->finding_count && is_any; ++i)
+        is_any = is_confined(&d->findings[i]);
+    if (is_any)
+        GBX_TRY(gbx_inquiry_ask_unexplained(q, &is_any));
+    if (!is_any)
+        return NULL;
+    GBX_TRY(gbx_inquiry_add_golden(q));
+    const gbx_clue clue = q->clues[q->clue_count - 1];
+    return clue.source == GBX_CLUE_GOLDEN ? add_finding(q, &clue) : NULL;
 }
 
 gbx_status gbx_inquiry_conclude(gbx_inquiry *q) {
@@ -200,6 +241,7 @@ gbx_status gbx_inquiry_conclude(gbx_inquiry *q) {
     for (size_t i = 0; i < d->finding_count && i < FINDINGS_WITH_VICTIMS; ++i)
         GBX_TRY(gbx_finding_find_victims(q, &d->findings[i]));
     GBX_TRY(find_other_nan(q));
+    GBX_TRY(find_unexplained(q));
     gbx_diagnosis_find_consequences(d);
     d->innocent = d->chosen - (count_accused(d) < d->chosen ? count_accused(d) : d->chosen);
     return NULL;
