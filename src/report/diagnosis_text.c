@@ -266,7 +266,11 @@ static gbx_status say_scalar(const saying *s, const gbx_odd_argument *odd, const
     switch (odd->kind) {
     case GBX_ODD_NAMED_SCALAR:
         GBX_TRY(find_run_scalar(s, entry->arg_name, odd->found, &other));
-        if (odd->expected_dtype != dtype) {
+        if (dtype == GBX_UINT64 && odd->expected_dtype != dtype && odd->found <= UINT32_MAX &&
+            gbx_dtype_bits(odd->expected_dtype) == 32) { /* a raw word */
+            found = gbx_text_value(s->t, odd->expected_dtype, odd->found);
+            expected = gbx_text_value(s->t, odd->expected_dtype, odd->expected);
+        } else if (odd->expected_dtype != dtype) {
             found = gbx_text_format(s->t, "%s (%s)", found, gbx_dtype_name(dtype));
             expected = gbx_text_format(s->t, "%s (%s)",
                                        gbx_text_value(s->t, odd->expected_dtype, odd->expected),
