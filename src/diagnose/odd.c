@@ -342,17 +342,18 @@ static gbx_status judge_name(table *t, const row *rows, size_t count) {
     if (entry.arg_name)
         GBX_TRY(find_named(t, entry.arg_name, &bits, &dtype, &is_there));
     const row *odd_one = NULL;
-    uint64_t right = 0, others = 0;
+    uint64_t right = 0, zeros = 0;
     for (size_t i = 0; is_there && i < count; ++i) {
         right += rows[i].value == bits;
-        others += rows[i].value != bits;
+        zeros += rows[i].value != bits && rows[i].value == 0;
         if (rows[i].value != bits && !odd_one)
             odd_one = &rows[i];
     }
     if (odd_one && right == 0)
         GBX_TRY(is_meant(t, entry.arg_name, odd_one->value, &is_there));
-    /* Where some have it, and as many have not, it is meant. */
-    if (!odd_one || (right == 0 ? is_there : others >= right))
+    /* Where many have 0 in its place, it is switched off. */
+    bool is_off = right > 0 && zeros >= right && right + zeros == count;
+    if (!odd_one || (right == 0 && is_there) || is_off)
         return NULL;
     gbx_odd_argument odd = about(odd_one, GBX_ODD_NAMED_SCALAR);
     odd.expected = bits;
