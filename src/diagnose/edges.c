@@ -99,15 +99,30 @@ static void reduce(edges *e, bool *drops) {
     }
 }
 
-static gbx_status drop(gbx_inquiry *q, const bool *drops) {
-    size_t kept = 0, dropped = 0;
+/* A task of such a pair may have read or left what the other wrote: then it differs from a call. */
+static void drop_values(const edges *e, bool *drops) {
+    const gbx_inquiry *q = e->q;
     for (size_t i = 0; i < q->clue_count; ++i) {
-        dropped += drops[i];
+        const gbx_clue *clue = &q->clues[i];
+        uint64_t place = gbx_task_graph_place(q->graph, clue->task);
+        bool is_open = clue->source == GBX_CLUE_LINE && clue->other == GBX_DIAGNOSIS_NOBODY;
+        for (size_t k = 0; k < e->pair_count && is_open && !drops[i]; ++k)
+            drops[i] = drops[e->pairs[k].clue] &&
+                       (e->pairs[k].before == place || e->pairs[k].after == place);
+    }
+}
+
+static gbx_status drop(gbx_inquiry *q, const bool *drops) {
+    size_t kept = 0, dropped = 0, values = 0;
+    for (size_t i = 0; i < q->clue_count; ++i) {
+        dropped += drops[i] && q->clues[i].source == GBX_CLUE_AUDIT;
+        values += drops[i] && q->clues[i].source != GBX_CLUE_AUDIT;
         if (!drops[i])
             q->clues[kept++] = q->clues[i];
     }
     q->clue_count = kept;
     q->d->asked[GBX_ASKED_AUDIT].findings -= dropped;
+    q->d->asked[GBX_ASKED_REPLAY].findings -= values;
     if (dropped == 0)
         return NULL;
     return gbx_inquiry_note_harmless(q, GBX_ASKED_AUDIT,
@@ -126,6 +141,7 @@ gbx_status gbx_inquiry_reduce_pairs(gbx_inquiry *q) {
         status = gather(e);
         if (!status && e->pair_count > 1 && e->pair_count <= PAIRS_MAX) {
             reduce(e, drops);
+            drop_values(e, drops);
             status = drop(q, drops);
         }
         free(e->pairs);
