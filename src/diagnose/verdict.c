@@ -218,7 +218,18 @@ static bool is_confined(const gbx_diagnosis_finding *f) {
     }
 }
 
-/* A wrong output that does not come from any of them is another bug. */
+/* Whether a finding is about the kernels of a task. */
+static gbx_status is_of_known_kernel(const gbx_inquiry *q, const gbx_clue *clue, bool *out_is) {
+    gbx_diagnosis_finding about;
+    *out_is = false;
+    GBX_TRY(gbx_clue_describe(q, clue, &about));
+    for (size_t i = 0; i < q->d->finding_count; ++i)
+        *out_is |= memcmp(q->d->findings[i].func_ids, about.func_ids, sizeof about.func_ids) == 0;
+    return NULL;
+}
+
+/* A wrong output that does not come from any of them is another bug, if it is not one of the same
+ * kernel. */
 static gbx_status find_unexplained(gbx_inquiry *q) {
     gbx_diagnosis *d = q->d;
     bool is_any = d->golden && d->has_blame && d->finding_count > 0;
@@ -230,7 +241,10 @@ static gbx_status find_unexplained(gbx_inquiry *q) {
         return NULL;
     GBX_TRY(gbx_inquiry_add_golden(q));
     const gbx_clue clue = q->clues[q->clue_count - 1];
-    return clue.source == GBX_CLUE_GOLDEN ? add_finding(q, &clue) : NULL;
+    bool is_known = clue.source != GBX_CLUE_GOLDEN; /* --task has not chosen it */
+    if (!is_known)
+        GBX_TRY(is_of_known_kernel(q, &clue, &is_known));
+    return is_known ? NULL : add_finding(q, &clue);
 }
 
 gbx_status gbx_inquiry_conclude(gbx_inquiry *q) {
