@@ -4,11 +4,13 @@
  * should have been before, the first, and of those that it should have waited for, the last.
  */
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "diagnose/internal.h"
 
-enum { EDGES_MAX = 1024, PAIRS_MAX = 1 << 16 }; /* more are not reduced */
+#define EDGES_NS (10 * GBX_NS_PER_SECOND) /* pairs that are not looked at by then are findings */
 
 static const char doing[] = "looking for missing edges";
 
@@ -21,11 +23,13 @@ typedef struct pair {
 
 typedef struct edges {
     gbx_inquiry *q;
-    pair *pairs;
+    pair *pairs; /* by the later task; of these, the nearest first */
     size_t pair_count;
-    pair items[EDGES_MAX]; /* that are missing */
-    size_t count;
-    bool is_reached[EDGES_MAX];
+    pair *missing; /* edges, likewise */
+    size_t missing_count;
+    uint64_t missing_capacity;
+    bool *marks; /* by place: it leads to the task that is looked at */
+    int64_t deadline_ns;
 } edges;
 
 static bool is_pair(const gbx_inquiry *q, const gbx_clue *clue) {
@@ -48,55 +52,82 @@ static int compare_pairs(const void *a, const void *b) {
 static gbx_status gather(edges *e) {
     const gbx_inquiry *q = e->q;
     e->pairs = calloc(q->clue_count + 1, sizeof *e->pairs);
-    if (!e->pairs)
+    e->marks = calloc(gbx_task_graph_count(q->graph) + 1, sizeof *e->marks);
+    if (!e->pairs || !e->marks)
         return gbx_fail_memory("%s", doing);
     for (size_t i = 0; i < q->clue_count; ++i) {
         if (!is_pair(q, &q->clues[i]))
             continue;
         uint64_t a = gbx_task_graph_place(q->graph, q->clues[i].other);
         uint64_t b = gbx_task_graph_place(q->graph, q->clues[i].task);
-        if (a == UINT64_MAX || b == UINT64_MAX)
-            continue;
-        e->pairs[e->pair_count++] = (pair){a < b ? a : b, a < b ? b : a, i};
+        if (a != UINT64_MAX && b != UINT64_MAX && a != b)
+            e->pairs[e->pair_count++] = (pair){a < b ? a : b, a < b ? b : a, i};
     }
     qsort(e->pairs, e->pair_count, sizeof *e->pairs, compare_pairs);
     return NULL;
 }
 
-/* Whether one place is the other, or before it by the edges that the graph has. */
-static bool leads(const edges *e, uint64_t from, uint64_t to) {
-    const gbx_task_graph *graph = e->q->graph;
-    return from == to ||
-           (from < to && gbx_task_graph_is_before(graph, gbx_task_graph_at(graph, from)->task,
-                                                  gbx_task_graph_at(graph, to)->task));
+/* The first missing edge that ends at a place, or after it. */
+static size_t find_missing(const edges *e, uint64_t after) {
+    size_t low = 0, high = e->missing_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (e->missing[middle].after < after)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
-/* Whether the missing edges that are known would order a pair. They are sorted by their ends. */
-static bool is_ordered(edges *e, const pair *p) {
-    for (size_t i = 0; i < e->count; ++i) {
-        const pair *edge = &e->items[i];
-        bool is_near = edge->before >= p->before && edge->after <= p->after;
-        e->is_reached[i] = is_near && leads(e, p->before, edge->before);
-        for (size_t k = 0; is_near && k < i && !e->is_reached[i]; ++k)
-            e->is_reached[i] = e->is_reached[k] && leads(e, e->items[k].after, edge->before);
-        if (e->is_reached[i] && leads(e, edge->after, p->after))
-            return true;
+/* Marks the places from which an edge, there or missing, leads to this one. */
+static void mark_before(edges *e, uint64_t place) {
+    const gbx_graph_task *task = gbx_task_graph_at(e->q->graph, place);
+    for (uint64_t i = 0; i < task->predecessor_count; ++i) {
+        uint64_t from = gbx_task_graph_place(e->q->graph, task->predecessors[i]);
+        if (from < place)
+            e->marks[from] = true;
     }
-    return false;
+    for (size_t i = find_missing(e, place); i < e->missing_count && e->missing[i].after == place;
+         ++i)
+        e->marks[e->missing[i].before] = true;
+}
+
+/* Walks from one later task to the earlier ones of its pairs: what leads to it is ordered; where
+ * nothing does, an edge is missing. */
+static gbx_status reduce_one(edges *e, size_t first, size_t end, bool *drops) {
+    uint64_t after = e->pairs[first].after, lowest = e->pairs[end - 1].before;
+    memset(e->marks, 0, (after + 1) * sizeof *e->marks);
+    mark_before(e, after);
+    for (uint64_t place = after; place-- > lowest;) {
+        bool is_missing = false;
+        for (; first < end && e->pairs[first].before == place; ++first) {
+            drops[e->pairs[first].clue] = e->marks[place];
+            is_missing |= !e->marks[place];
+        }
+        if (is_missing) {
+            GBX_TRY(
+                gbx_array_reserve(&e->missing, &e->missing_capacity, e->missing_count + 1, doing));
+            e->missing[e->missing_count++] = e->pairs[first - 1];
+            e->marks[place] = true;
+        }
+        if (e->marks[place])
+            mark_before(e, place);
+    }
+    return NULL;
 }
 
 /* Marks the clues that follow from others. */
-static void reduce(edges *e, bool *drops) {
-    for (size_t i = 0; i < e->pair_count; ++i) {
-        const pair *p = &e->pairs[i];
-        bool is_known = e->count > 0 && e->items[e->count - 1].before == p->before &&
-                        e->items[e->count - 1].after == p->after;
-        if (is_known) /* of the same two tasks */
-            continue;
-        drops[p->clue] = is_ordered(e, p);
-        if (!drops[p->clue] && e->count < EDGES_MAX)
-            e->items[e->count++] = *p;
+static gbx_status reduce(edges *e, bool *drops) {
+    for (size_t first = 0, end; first < e->pair_count; first = end) {
+        for (end = first + 1; end < e->pair_count && e->pairs[end].after == e->pairs[first].after;
+             ++end)
+            ;
+        if (gbx_clock_ns() > e->deadline_ns)
+            return NULL;
+        GBX_TRY(reduce_one(e, first, end, drops));
     }
+    return NULL;
 }
 
 /* A task of such a pair may have read or left what the other wrote: then it differs from a call. */
@@ -133,22 +164,19 @@ static gbx_status drop(gbx_inquiry *q, const bool *drops) {
 }
 
 gbx_status gbx_inquiry_reduce_pairs(gbx_inquiry *q) {
-    edges *e = calloc(1, sizeof *e);
+    edges e = {.q = q, .deadline_ns = gbx_clock_ns() + EDGES_NS};
     bool *drops = calloc(q->clue_count + 1, sizeof *drops);
-    gbx_status status = NULL;
-    if (e && drops) {
-        e->q = q;
-        status = gather(e);
-        if (!status && e->pair_count > 1 && e->pair_count <= PAIRS_MAX) {
-            reduce(e, drops);
-            drop_values(e, drops);
+    gbx_status status = drops ? gather(&e) : gbx_fail_memory("%s", doing);
+    if (!status && e.pair_count > 1) {
+        status = reduce(&e, drops);
+        if (!status)
+            drop_values(&e, drops);
+        if (!status)
             status = drop(q, drops);
-        }
-        free(e->pairs);
-    } else {
-        status = gbx_fail_memory("%s", doing);
     }
-    free(e);
+    free(e.pairs);
+    free(e.missing);
+    free(e.marks);
     free(drops);
     return status;
 }

@@ -163,6 +163,8 @@ def judge(bug, recorded, diagnosis):
     if diagnosis.text is not None:
         line = diagnosis.text.split("\n", 1)[0]
         wrong += [f"first line {line!r} {one}" for one in judge_sentence(bug, line)]
+    if bug.group == "missing edge":  # what follows from it is no finding
+        wrong += [f"another finding: {f['sentence']}" for f in diagnosis.findings[1:] if f["task_seq"] not in bug.tasks | bug.others]
     return wrong + judge_sentence(bug, first["sentence"]) + judge_finding(bug, recorded, first)
 
 
