@@ -365,14 +365,20 @@ static gbx_status take_nan(gbx_inquiry *q) {
     return gbx_inquiry_add(q, clue_of(GBX_CLUE_NAN, GBX_DIAGNOSIS_NAN, nan->nan.task, 0));
 }
 
-static gbx_status take_odd(gbx_inquiry *q, size_t index) {
-    static const gbx_diagnosis_kind kinds[] = {[GBX_ODD_NAMED_SCALAR] = GBX_DIAGNOSIS_ODD_SCALAR,
+gbx_status gbx_inquiry_add_odd(gbx_inquiry *q, size_t index) {
+    static const gbx_diagnosis_kind kinds[] = {[GBX_ODD_UNWRITTEN] = GBX_DIAGNOSIS_ODD_MEMORY,
+                                               [GBX_ODD_NAMED_SCALAR] = GBX_DIAGNOSIS_ODD_SCALAR,
+                                               [GBX_ODD_SCALAR_BITS] = GBX_DIAGNOSIS_ODD_SCALAR,
                                                [GBX_ODD_SCALAR] = GBX_DIAGNOSIS_ODD_SCALAR,
                                                [GBX_ODD_SWAPPED] = GBX_DIAGNOSIS_ODD_VIEW,
+                                               [GBX_ODD_RELATION] = GBX_DIAGNOSIS_ODD_VIEW,
+                                               [GBX_ODD_READ_TWICE] = GBX_DIAGNOSIS_ODD_VIEW,
                                                [GBX_ODD_LOST_WRITE] = GBX_DIAGNOSIS_LOST_WRITE,
                                                [GBX_ODD_ALIAS] = GBX_DIAGNOSIS_ODD_VIEW,
-                                               [GBX_ODD_READ_TWICE] = GBX_DIAGNOSIS_ODD_VIEW,
                                                [GBX_ODD_VIEW] = GBX_DIAGNOSIS_ODD_VIEW,
+                                               [GBX_ODD_LAYOUT] = GBX_DIAGNOSIS_ODD_VIEW,
+                                               [GBX_ODD_SOURCE] = GBX_DIAGNOSIS_ODD_VIEW,
+                                               [GBX_ODD_REPEATED] = GBX_DIAGNOSIS_ODD_TASK,
                                                [GBX_ODD_NEAR_SCALAR] = GBX_DIAGNOSIS_ODD_SCALAR,
                                                [GBX_ODD_LOOSE_SCALAR] = GBX_DIAGNOSIS_ODD_SCALAR};
     const gbx_odd_argument *odd = &q->d->odd.items[index];
@@ -388,13 +394,14 @@ gbx_status gbx_inquiry_add_golden(gbx_inquiry *q) {
     bool is_other = d->unchecked.task != GBX_DIAGNOSIS_NOBODY && d->unchecked.task != writer;
     gbx_clue clue = clue_of(GBX_CLUE_GOLDEN, GBX_DIAGNOSIS_WRONG_OUTPUT,
                             is_other ? d->unchecked.task : writer, 0);
-    clue.other = is_other ? writer : GBX_DIAGNOSIS_NOBODY;
+    clue.other = is_other ? writer : d->is_unwritten ? d->nearest.task : GBX_DIAGNOSIS_NOBODY;
     return gbx_inquiry_add(q, clue);
 }
 
 gbx_status gbx_clues_of_values(gbx_inquiry *q) {
     GBX_TRY(take_nan(q));
     for (size_t i = 0; i < q->d->odd.count; ++i)
-        GBX_TRY(take_odd(q, i));
+        if (q->d->odd.items[i].is_needed)
+            GBX_TRY(gbx_inquiry_add_odd(q, i));
     return q->d->golden ? gbx_inquiry_add_golden(q) : NULL;
 }

@@ -103,8 +103,10 @@ static gbx_status describe(const gbx_inquiry *q, const gbx_clue *clue,
         return NULL;
     case GBX_CLUE_NAN:
         return set_entry(q, finding, d->nan.nan.entry, d->nan.nan.has_element, d->nan.nan.element);
-    case GBX_CLUE_ODD:
-        return set_entry(q, finding, d->odd.items[clue->index].entry, false, 0);
+    case GBX_CLUE_ODD: {
+        const gbx_odd_argument *odd = &d->odd.items[clue->index];
+        return set_entry(q, finding, odd->entry, odd->kind == GBX_ODD_UNWRITTEN, odd->element);
+    }
     case GBX_CLUE_GOLDEN:
         if (finding->task == GBX_DIAGNOSIS_NOBODY)
             return NULL;

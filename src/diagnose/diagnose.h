@@ -61,8 +61,10 @@ typedef enum gbx_diagnosis_kind {
     GBX_DIAGNOSIS_CHANGED_RESULT,
     GBX_DIAGNOSIS_NOT_REPEATED, /* its kernel leaves other values when it is called again */
     GBX_DIAGNOSIS_FAILED_RUN,   /* it ended in no task */
-    GBX_DIAGNOSIS_ODD_SCALAR,   /* of the graph, and only if nothing else is found: */
+    GBX_DIAGNOSIS_ODD_MEMORY,   /* of the graph, and only if nothing else is found: */
+    GBX_DIAGNOSIS_ODD_SCALAR,
     GBX_DIAGNOSIS_ODD_VIEW,
+    GBX_DIAGNOSIS_ODD_TASK, /* it does again what another has done */
     GBX_DIAGNOSIS_LOST_WRITE,
     GBX_DIAGNOSIS_NAN,
     GBX_DIAGNOSIS_UNWRITTEN,    /* elements of an output that change no result of the run */
@@ -202,8 +204,10 @@ typedef struct gbx_diagnosis {
     bool is_upstream_known; /* completely */
     gbx_upstream unchecked; /* the nearest of these, writer included, that no reference has found
                                right; a task of GBX_DIAGNOSIS_NOBODY for none */
+    bool is_unwritten;      /* no task has written this element; */
+    gbx_upstream nearest;   /* then: what was written nearest to it; likewise */
     uint32_t unused_func;   /* a kernel without tasks that the last writer may have been meant to
-                               call: it has the same signature; GBX_NO_KERNEL */
+                                 call: it has the same signature; GBX_NO_KERNEL */
 } gbx_diagnosis;
 
 typedef enum gbx_diagnose_step {

@@ -2,10 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <glassbox/orchestration.h>
+#include <glassbox/tensor.h>
+
 #include "base/memory.h"
 #include "diagnose/internal.h"
 #include "store/run/golden_result.h"
 #include "tensor/signature.h"
+#include "tensor/view.h"
 
 /* --- a kernel that nobody calls --- */
 
@@ -54,8 +58,25 @@ static gbx_status find_unused(gbx_inquiry *q, uint64_t task) {
 
 /* --- the first wrong element --- */
 
-/* Of several outputs that are wrong, the one that was written first: the bug lies before all. What
- * findings explain is left out. */
+/* No task has written the element, and nothing is unknown about that. */
+static bool is_unwritten(const gbx_blame_element *element, const gbx_blame_answer *answer) {
+    return element->is_placed && answer->writer_count == 0 && answer->in_flight == 0 &&
+           answer->undecided == 0 && answer->missing_tasks == 0;
+}
+
+/* In which order wrong outputs are asked about: what no task has written is wrong for sure, then
+ * the one that was written first, because the bug lies before all. */
+static uint64_t order_of(const gbx_inquiry *q, const gbx_blame_element *element,
+                         const gbx_blame_answer *answer) {
+    if (is_unwritten(element, answer))
+        return 0;
+    uint64_t place = answer->writer_count > 0
+                         ? gbx_task_graph_place(q->graph, answer->writers[0].task)
+                         : UINT64_MAX;
+    return place < UINT64_MAX ? place + 1 : place;
+}
+
+/* Chooses one. What findings explain is left out. */
 static gbx_status choose(gbx_inquiry *q, gbx_blame *blame, const gbx_golden_result *golden,
                          size_t *out_chosen, bool *out_is_any) {
     gbx_diagnosis *d = q->d;
@@ -66,22 +87,54 @@ static gbx_status choose(gbx_inquiry *q, gbx_blame *blame, const gbx_golden_resu
         gbx_blame_answer answer;
         GBX_TRY(gbx_blame_find(blame, golden->elements[i], &element));
         GBX_TRY(gbx_blame_ask(blame, &element, &answer));
-        uint64_t place = answer.writer_count > 0
-                             ? gbx_task_graph_place(q->graph, answer.writers[0].task)
-                             : UINT64_MAX;
-        if (*out_is_any && place >= first)
+        uint64_t order = order_of(q, &element, &answer);
+        if (*out_is_any && order >= first)
             continue;
         if (d->finding_count > 0 &&
             (answer.writer_count != 1 || gbx_diagnosis_explains(d, answer.writers[0].task)))
             continue;
         *out_is_any = true;
-        first = place;
+        first = order;
         *out_chosen = i;
         d->blamed = element;
         d->blame = answer;
     }
     return NULL;
 }
+
+/* --- what no task has written --- */
+
+static uint64_t distance_between(uint64_t address, const gbx_tensor *view) {
+    int64_t first, end;
+    if (view->data == 0 || gbx_tensor_numel(view) == 0 || !gbx_tensor_is_valid(view, &first, &end))
+        return UINT64_MAX;
+    uint64_t begin = view->data + (uint64_t)first, behind = view->data + (uint64_t)end;
+    return address < begin ? begin - address : address < behind ? 0 : address - behind + 1;
+}
+
+/* The task that wrote nearest to an element, in the same output of the run. */
+static gbx_status find_nearest(gbx_inquiry *q) {
+    gbx_diagnosis *d = q->d;
+    const gbx_blame_element *wrong = &d->blamed;
+    uint64_t nearest = gbx_tensor_payload_bytes(&wrong->tensor);
+    d->nearest = (gbx_upstream){GBX_DIAGNOSIS_NOBODY, 0};
+    for (uint64_t i = 0; i < gbx_entries_count(q->request->entries); ++i) {
+        gbx_entry entry;
+        gbx_tensor view;
+        GBX_TRY(gbx_entries_at(q->request->entries, i, &entry));
+        if (!entry.tensor || entry.head->stage != GBX_STAGE_AFTER)
+            continue;
+        gbx_record_view(entry.tensor, &view);
+        uint64_t distance = distance_between(wrong->address, &view);
+        if (distance >= nearest)
+            continue;
+        nearest = distance;
+        d->nearest = (gbx_upstream){entry.head->task, i};
+    }
+    return NULL;
+}
+
+/* --- the tasks before it --- */
 
 static bool is_right(const gbx_inquiry *q, uint64_t task) {
     const gbx_check_line *line = gbx_inquiry_find_line(q, task);
@@ -109,6 +162,9 @@ static gbx_status look_upstream(gbx_inquiry *q) {
     d->upstream_count = 0;
     d->is_upstream_known = false;
     d->unchecked.task = GBX_DIAGNOSIS_NOBODY;
+    d->is_unwritten = is_unwritten(&d->blamed, &d->blame);
+    if (d->is_unwritten)
+        return find_nearest(q);
     if (d->blame.writer_count != 1)
         return NULL;
     const gbx_blame_writer *writer = &d->blame.writers[0];

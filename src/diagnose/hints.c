@@ -1,10 +1,14 @@
 /* Hints: what is odd about the arguments of the graph, as far as it can explain the results. */
+#include <math.h>
 #include <stdlib.h>
+
+#include <glassbox/orchestration.h>
+#include <glassbox/tensor.h>
 
 #include "diagnose/internal.h"
 #include "diagnose/taint.h"
 
-/* --- scalars --- */
+/* --- what can explain the results --- */
 
 static bool is_upstream(const gbx_diagnosis *d, uint64_t task) {
     if (d->blame.writers[0].task == task)
@@ -15,14 +19,32 @@ static bool is_upstream(const gbx_diagnosis *d, uint64_t task) {
     return false;
 }
 
-/* A scalar of a task from which the wrong element does not come explains nothing; nor does one that
- * is only unusual, if a task before the element was not compared with a reference. */
-static bool is_scalar_needed(const gbx_diagnosis *d, const gbx_odd_argument *odd) {
-    bool is_known = d->has_blame && d->blame.writer_count == 1 && d->is_upstream_known;
+/* Whether an output may lie in the wrong place: then no task has written the right one. */
+static bool may_miss(const gbx_odd_argument *odd) {
+    return odd->kind == GBX_ODD_LOST_WRITE ||
+           (odd->is_output && (odd->kind == GBX_ODD_VIEW || odd->kind == GBX_ODD_RELATION));
+}
+
+/* New memory holds NaN: only a result that is NaN can come from it. */
+static bool is_nan(const gbx_diagnosis *d) {
+    return d->has_blame && d->blame.has_found && gbx_dtype_is_float(d->blamed.tensor.dtype) &&
+           isnan(gbx_dtype_to_f64(d->blamed.tensor.dtype, d->blame.found));
+}
+
+/* An argument of a task from which the wrong element does not come explains nothing; nor does a
+ * scalar that is only unusual, if a task before the element was not compared with a reference. */
+static bool can_explain(const gbx_diagnosis *d, const gbx_odd_argument *odd) {
     bool is_unusual = odd->kind == GBX_ODD_NEAR_SCALAR || odd->kind == GBX_ODD_LOOSE_SCALAR;
+    if (d->has_blame && d->blame.writer_count == 0)
+        return may_miss(odd);
     if (is_unusual && d->unchecked.task != GBX_DIAGNOSIS_NOBODY)
         return false;
-    return !is_known || is_upstream(d, odd->task);
+    if (odd->kind == GBX_ODD_UNWRITTEN && !is_nan(d))
+        return false;
+    bool is_known = d->has_blame && d->blame.writer_count == 1 && d->is_upstream_known;
+    /* Where another kernel left what a task reads, a task between the two may be missing. */
+    bool may_lack = odd->kind == GBX_ODD_SOURCE && is_known && is_upstream(d, odd->other);
+    return !is_known || is_upstream(d, odd->task) || may_lack || may_miss(odd);
 }
 
 /* --- writes over what nobody has read --- */
@@ -67,28 +89,56 @@ static gbx_status is_write_lost(gbx_inquiry *q, gbx_replay_session *session,
 
 /* --- all of them --- */
 
-enum { LOST_MAX = 64 }; /* writes that are looked at; others are no hints */
+/* Whether a task makes something of what nobody has written. */
+static gbx_status is_new_used(gbx_replay_session *session, gbx_memory_map *map,
+                              const gbx_odd_argument *odd, bool *out_is) {
+    gbx_dependence answer;
+    gbx_memory_map_clear(map);
+    GBX_TRY(gbx_taint_add(map, odd->found, odd->expected, 1));
+    gbx_status status = gbx_dependence_ask(session, odd->task, map, 1, UINT64_MAX, &answer);
+    *out_is = answer.answer == GBX_DEPENDENCE_SOME;
+    gbx_dependence_free(&answer);
+    return status;
+}
+
+enum { LOOKED_AT_MAX = 64 }; /* of those that take calls; others are no hints */
 
 /* Hints come with the oddest first, and only one is said. */
-static gbx_status filter(gbx_inquiry *q, gbx_replay_session *session, gbx_memory_map *maps[2]) {
+static gbx_status choose(gbx_inquiry *q, gbx_replay_session *session, gbx_memory_map *maps[2]) {
     gbx_odd *odd = &q->d->odd;
-    size_t kept = 0, lost = 0;
+    size_t calls = 0;
     for (size_t i = 0; i < odd->count; ++i) {
-        const gbx_odd_argument *item = &odd->items[i];
-        bool is_lost = item->kind == GBX_ODD_LOST_WRITE, is_needed = true;
+        gbx_odd_argument *item = &odd->items[i];
+        bool needs_calls = item->kind == GBX_ODD_LOST_WRITE || item->kind == GBX_ODD_UNWRITTEN;
         gbx_entry entry;
         GBX_TRY(gbx_entries_at(q->request->entries, item->entry, &entry));
-        if (is_lost && ++lost > LOST_MAX)
-            is_needed = false;
-        else if (is_lost)
-            GBX_TRY(is_write_lost(q, session, maps, item, &is_needed));
-        else if (entry.scalar)
-            is_needed = is_scalar_needed(q->d, item);
-        if (is_needed)
-            odd->items[kept++] = *item;
+        item->is_output = entry.tensor && entry.head->role != GBX_ROLE_INPUT;
+        item->is_needed = can_explain(q->d, item) && (!needs_calls || calls++ < LOOKED_AT_MAX);
+        if (item->is_needed && item->kind == GBX_ODD_LOST_WRITE)
+            GBX_TRY(is_write_lost(q, session, maps, item, &item->is_needed));
+        else if (item->is_needed && item->kind == GBX_ODD_UNWRITTEN)
+            GBX_TRY(is_new_used(session, maps[0], item, &item->is_needed));
     }
-    odd->count = kept;
     return NULL;
+}
+
+gbx_status gbx_inquiry_choose_hints(gbx_inquiry *q) {
+    gbx_diagnosis *d = q->d;
+    for (size_t i = 0; i < d->odd.count; ++i)
+        d->odd.items[i].is_needed = true;
+    if (!d->golden || d->odd.count == 0)
+        return NULL;
+    gbx_replay_session session;
+    gbx_memory_map *maps[2] = {NULL, NULL};
+    gbx_status status = gbx_inquiry_open_session(q, &session);
+    for (size_t i = 0; i < 2 && !status; ++i)
+        status = gbx_memory_map_create(GBX_OFFSETS_STAY, &maps[i]);
+    if (!status)
+        status = choose(q, &session, maps);
+    gbx_memory_map_destroy(maps[0]);
+    gbx_memory_map_destroy(maps[1]);
+    gbx_replay_session_close(&session);
+    return status;
 }
 
 gbx_status gbx_inquiry_find_hints(gbx_inquiry *q) {
@@ -100,17 +150,5 @@ gbx_status gbx_inquiry_find_hints(gbx_inquiry *q) {
     }
     d->asked[GBX_ASKED_GRAPH].tasks = d->tasks;
     GBX_TRY(gbx_odd_find(q->request->entries, q->graph, &d->odd));
-    if (!d->golden || d->odd.count == 0)
-        return NULL;
-    gbx_replay_session session;
-    gbx_memory_map *maps[2] = {NULL, NULL};
-    gbx_status status = gbx_inquiry_open_session(q, &session);
-    for (size_t i = 0; i < 2 && !status; ++i)
-        status = gbx_memory_map_create(GBX_OFFSETS_STAY, &maps[i]);
-    if (!status)
-        status = filter(q, &session, maps);
-    gbx_memory_map_destroy(maps[0]);
-    gbx_memory_map_destroy(maps[1]);
-    gbx_replay_session_close(&session);
-    return status;
+    return gbx_inquiry_choose_hints(q);
 }

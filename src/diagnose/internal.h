@@ -45,6 +45,7 @@ GBX_MUST_USE gbx_status gbx_clues_of_kernels(gbx_inquiry *q);
 GBX_MUST_USE gbx_status gbx_clues_of_unended(gbx_inquiry *q);
 GBX_MUST_USE gbx_status gbx_inquiry_find_nan(gbx_inquiry *q); /* sets `nan` */
 GBX_MUST_USE gbx_status gbx_clues_of_values(gbx_inquiry *q);
+GBX_MUST_USE gbx_status gbx_inquiry_add_odd(gbx_inquiry *q, size_t index); /* a hint */
 
 /* The answer of a check about a task; NULL if it was not asked. */
 const gbx_check_line *gbx_inquiry_find_line(const gbx_inquiry *q, uint64_t task);
@@ -62,6 +63,9 @@ GBX_MUST_USE gbx_status gbx_inquiry_add_golden(gbx_inquiry *q); /* the clue */
 
 /* Sets `odd`; the golden has been read. */
 GBX_MUST_USE gbx_status gbx_inquiry_find_hints(gbx_inquiry *q);
+
+/* Sets which of them can explain the wrong element. */
+GBX_MUST_USE gbx_status gbx_inquiry_choose_hints(gbx_inquiry *q);
 
 /* --- follow.c --- */
 

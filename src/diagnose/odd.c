@@ -1,6 +1,7 @@
 /* Scalars and views that break a pattern, or that nothing explains. */
 #include "diagnose/odd.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -269,6 +270,34 @@ static bool is_flag(const row *rows, size_t count) {
     return true;
 }
 
+/* Whether the bits of an integer are those of a float that people write down: 0.5, 1e-06. */
+static bool is_plain_float(uint64_t bits) {
+    char text[32];
+    if (bits < 0x30000000 || bits > 0xd0000000 || (bits & 0x7f800000) > 0x50000000)
+        return false;
+    snprintf(text, sizeof text, "%.4g", gbx_dtype_to_f64(GBX_FLOAT32, bits));
+    return gbx_dtype_from_f64(GBX_FLOAT32, strtod(text, NULL)) == bits;
+}
+
+/* The bits went through a call for another type. Only the first such task is listed. */
+static gbx_status judge_bits(table *t, const row *rows, size_t count) {
+    for (size_t i = 0; i < count && rows[0].feature == SCALAR_BITS; ++i) {
+        const uint64_t value = rows[i].value;
+        likeness like = {0};
+        bool is_integer_bits = rows[i].dtype == GBX_FLOAT32 && value > 0 && value < 1 << 20;
+        bool is_typed = is_integer(rows[i].dtype) && rows[i].dtype != GBX_UINT64; /* no raw word */
+        if (is_typed)
+            GBX_TRY(explain(t, &rows[i], &like));
+        if (!is_integer_bits &&
+            !(is_typed && is_plain_float(value) && !like.is_explained && !like.is_length))
+            continue;
+        gbx_odd_argument odd = about(&rows[i], GBX_ODD_SCALAR_BITS);
+        odd.expected_dtype = is_integer_bits ? GBX_INT32 : GBX_FLOAT32;
+        return gbx_odd_add(t->odd, &odd);
+    }
+    return NULL;
+}
+
 /* Only the first such task is listed. */
 static gbx_status judge_integers(table *t, const row *rows, size_t count) {
     bool varies = !is_constant(rows, count);
@@ -331,6 +360,11 @@ static gbx_status is_meant(const table *t, const char *name, uint64_t bits, bool
     return NULL;
 }
 
+static bool is_negated(uint32_t dtype, uint64_t value, uint64_t bits) {
+    return gbx_dtype_is_float(dtype) ? (value ^ bits) == UINT64_C(1) << (gbx_dtype_bits(dtype) - 1)
+                                     : value == 0 - bits || (uint32_t)value == 0 - (uint32_t)bits;
+}
+
 static gbx_status judge_name(table *t, const row *rows, size_t count) {
     gbx_entry entry;
     uint64_t bits = 0;
@@ -342,18 +376,19 @@ static gbx_status judge_name(table *t, const row *rows, size_t count) {
     if (entry.arg_name)
         GBX_TRY(find_named(t, entry.arg_name, &bits, &dtype, &is_there));
     const row *odd_one = NULL;
-    uint64_t right = 0, zeros = 0;
+    uint64_t right = 0, meant = 0;
     for (size_t i = 0; is_there && i < count; ++i) {
         right += rows[i].value == bits;
-        zeros += rows[i].value != bits && rows[i].value == 0;
+        meant +=
+            rows[i].value != bits && (rows[i].value == 0 || is_negated(dtype, rows[i].value, bits));
         if (rows[i].value != bits && !odd_one)
             odd_one = &rows[i];
     }
     if (odd_one && right == 0)
         GBX_TRY(is_meant(t, entry.arg_name, odd_one->value, &is_there));
-    /* Where many have 0 in its place, it is switched off. */
-    bool is_off = right > 0 && zeros >= right && right + zeros == count;
-    if (!odd_one || (right == 0 && is_there) || is_off)
+    /* Where many have 0 in its place, it is switched off; or negated: it goes the other way. */
+    bool is_meant_otherwise = right > 0 && meant * 4 >= count && right + meant == count;
+    if (!odd_one || (right == 0 && is_there) || is_meant_otherwise)
         return NULL;
     gbx_odd_argument odd = about(odd_one, GBX_ODD_NAMED_SCALAR);
     odd.expected = bits;
@@ -368,6 +403,7 @@ static gbx_status judge_all(table *t) {
              end < t->count && compare_sequences(&t->rows[first], &t->rows[end]) == 0; ++end)
             ;
         GBX_TRY(judge_name(t, &t->rows[first], end - first));
+        GBX_TRY(judge_bits(t, &t->rows[first], end - first));
         GBX_TRY(judge_pattern(t, &t->rows[first], end - first));
         GBX_TRY(judge_integers(t, &t->rows[first], end - first));
     }
@@ -398,6 +434,8 @@ gbx_status gbx_odd_find(gbx_entries *entries, const gbx_task_graph *graph, gbx_o
     free(t.known);
     if (!status)
         status = gbx_odd_find_flow(entries, graph, out_odd);
+    if (!status)
+        status = gbx_odd_find_relations(entries, graph, out_odd);
     if (!status && out_odd->count > 0)
         qsort(out_odd->items, out_odd->count, sizeof *out_odd->items, compare_odd);
     return status;

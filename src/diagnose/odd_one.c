@@ -119,6 +119,27 @@ static bool breaks_loops(const uint64_t *values, size_t count, uint64_t *steps,
     return best > FITS_NOTHING;
 }
 
+/* All values but one, which is not at an end, lie on a line that is not flat. */
+static bool breaks_line(const uint64_t *values, size_t count, size_t *out_position,
+                        uint64_t *out_expected) {
+    for (size_t odd = 1; odd + 1 < count && odd < 3; ++odd) {
+        /* Of the first values, at most one is not on it. */
+        size_t a = odd == 1 ? 2 : 0, position = 0, others = 0;
+        uint64_t step = values[a + 1] - values[a], begin = values[a] - a * step;
+        for (size_t i = 0; i < count && others < 2; ++i)
+            if (values[i] != begin + i * step) {
+                position = i;
+                ++others;
+            }
+        if (others != 1 || step == 0 || position == 0 || position + 1 == count)
+            continue;
+        *out_position = position;
+        *out_expected = begin + position * step;
+        return true;
+    }
+    return false;
+}
+
 bool gbx_odd_one(const uint64_t *values, size_t count, size_t *out_position,
                  uint64_t *out_expected) {
     uint64_t *sorted =
@@ -128,6 +149,7 @@ bool gbx_odd_one(const uint64_t *values, size_t count, size_t *out_position,
     memcpy(sorted, values, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, compare_numbers);
     bool is_odd = breaks_constant(values, count, sorted, out_position, out_expected) ||
+                  breaks_line(values, count, out_position, out_expected) ||
                   breaks_loops(values, count, sorted, out_position, out_expected);
     free(sorted);
     return is_odd;

@@ -173,11 +173,29 @@ static void test_many(void **state) {
     free(values);
 }
 
+/* Of four values on a line, one that is not at an end. */
+static void test_short_line(void **state) {
+    (void)state;
+    for (size_t odd = 1; odd < 3; ++odd) {
+        uint64_t values[] = {7, 71, 135, 199}, expected;
+        size_t position;
+        const uint64_t right = values[odd];
+        check_none(values, COUNT(values));
+        values[odd] -= 4;
+        assert_true(gbx_odd_one(values, COUNT(values), &position, &expected));
+        assert_int_equal(position, odd);
+        assert_int_equal(expected, right);
+    }
+    check_none((const uint64_t[]){8, 71, 135, 199}, 4);
+    check_none((const uint64_t[]){7, 71, 135, 200}, 4);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_constant),    cmocka_unit_test(test_arithmetic),
-        cmocka_unit_test(test_wrap_around), cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_tails),       cmocka_unit_test(test_two_breaks),
-        cmocka_unit_test(test_no_pattern),  cmocka_unit_test(test_many)};
+        cmocka_unit_test(test_short_line), cmocka_unit_test(test_constant),
+        cmocka_unit_test(test_arithmetic), cmocka_unit_test(test_wrap_around),
+        cmocka_unit_test(test_nested),     cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_two_breaks), cmocka_unit_test(test_no_pattern),
+        cmocka_unit_test(test_many)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,7 +94,7 @@ static gbx_status find(gbx_inquiry *q, const gbx_clue *clues, size_t count) {
 /* --- what is said only if nothing else is --- */
 
 static bool is_last_resort(const gbx_clue *clue) {
-    return clue->kind >= GBX_DIAGNOSIS_ODD_SCALAR || clue->is_weak;
+    return clue->kind >= GBX_DIAGNOSIS_ODD_MEMORY || clue->is_weak;
 }
 
 static gbx_status find_named(gbx_inquiry *q, size_t named, bool is_last) {
@@ -199,8 +199,15 @@ static gbx_status find_other_nan(gbx_inquiry *q) {
 }
 
 /* Whether all that a finding has changed is in the outputs of its tasks, and known. */
-static bool is_confined(const gbx_diagnosis_finding *f) {
+static bool is_confined(const gbx_diagnosis *d, const gbx_diagnosis_finding *f) {
+    const gbx_odd_argument *odd =
+        f->clues[0].source == GBX_CLUE_ODD ? &d->odd.items[f->clues[0].index] : NULL;
     switch (f->kind) {
+    case GBX_DIAGNOSIS_ODD_MEMORY:
+    case GBX_DIAGNOSIS_ODD_SCALAR:
+        return f->are_victims_known;
+    case GBX_DIAGNOSIS_ODD_VIEW: /* an output in the wrong place is missing in the right one */
+        return f->are_victims_known && odd && !odd->is_output;
     case GBX_DIAGNOSIS_WRITE_RACE:
     case GBX_DIAGNOSIS_READ_RACE:
     case GBX_DIAGNOSIS_DATA_RACE:
@@ -228,21 +235,39 @@ static gbx_status is_of_known_kernel(const gbx_inquiry *q, const gbx_clue *clue,
     return NULL;
 }
 
+/* The first hint that can explain it, and is about a task that no finding explains. */
+static gbx_status find_hint(gbx_inquiry *q, bool *out_is_found) {
+    gbx_diagnosis *d = q->d;
+    *out_is_found = false;
+    GBX_TRY(gbx_inquiry_choose_hints(q));
+    for (size_t i = 0; i < d->odd.count && !*out_is_found; ++i) {
+        if (!d->odd.items[i].is_needed || gbx_diagnosis_explains(d, d->odd.items[i].task))
+            continue;
+        size_t count = q->clue_count;
+        GBX_TRY(gbx_inquiry_add_odd(q, i));
+        *out_is_found = q->clue_count > count; /* else --task has not chosen it */
+    }
+    return NULL;
+}
+
 /* A wrong output that does not come from any of them is another bug, if it is not one of the same
  * kernel. */
 static gbx_status find_unexplained(gbx_inquiry *q) {
     gbx_diagnosis *d = q->d;
-    bool is_any = d->golden && d->has_blame && d->finding_count > 0;
+    bool is_any = d->golden && d->has_blame && d->finding_count > 0, is_hint = false;
     for (size_t i = 0; i < d->finding_count && is_any; ++i)
-        is_any = is_confined(&d->findings[i]);
+        is_any = is_confined(d, &d->findings[i]);
     if (is_any)
         GBX_TRY(gbx_inquiry_ask_unexplained(q, &is_any));
+    if (is_any)
+        GBX_TRY(find_hint(q, &is_hint));
     if (!is_any)
         return NULL;
-    GBX_TRY(gbx_inquiry_add_golden(q));
+    if (!is_hint)
+        GBX_TRY(gbx_inquiry_add_golden(q));
     const gbx_clue clue = q->clues[q->clue_count - 1];
-    bool is_known = clue.source != GBX_CLUE_GOLDEN; /* --task has not chosen it */
-    if (!is_known)
+    bool is_known = !is_hint && clue.source != GBX_CLUE_GOLDEN; /* --task has not chosen it */
+    if (!is_known && !is_hint)
         GBX_TRY(is_of_known_kernel(q, &clue, &is_known));
     return is_known ? NULL : add_finding(q, &clue);
 }

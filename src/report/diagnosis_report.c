@@ -52,7 +52,7 @@ const char *gbx_text_diagnosis_command(const gbx_reporting *r, const gbx_diagnos
     if (!has_kernel(f))
         return gbx_text_command(t, r->dump, r->given, "view", "");
     const char *task = gbx_text_task(t, r->dump->reader, f->task, f->task_id);
-    if (f->kind >= GBX_DIAGNOSIS_ODD_SCALAR && f->kind != GBX_DIAGNOSIS_UNWRITTEN)
+    if (f->kind >= GBX_DIAGNOSIS_ODD_MEMORY && f->kind != GBX_DIAGNOSIS_UNWRITTEN)
         return gbx_text_command(t, r->dump, r->given, "view",
                                 gbx_text_format(t, "--task %s", task));
     const gbx_replay_task *of;

@@ -281,6 +281,11 @@ static gbx_status say_scalar(const saying *s, const gbx_odd_argument *odd, const
             expected, other ? "; it is that of the run's argument " : "",
             other ? gbx_text_shown(s->t, other) : "");
         return NULL;
+    case GBX_ODD_SCALAR_BITS:
+        *out_text = gbx_text_format(s->t, "gets scalar %s = %s, which has the bits of the %s %s",
+                                    name, found, gbx_dtype_name(odd->expected_dtype),
+                                    gbx_text_value(s->t, odd->expected_dtype, odd->found));
+        return NULL;
     case GBX_ODD_NEAR_SCALAR:
         *out_text = gbx_text_format(s->t,
                                     "gets scalar %s = %s, which is no length of any "
@@ -311,7 +316,7 @@ static const char *say_pattern(const saying *s, const gbx_odd_argument *odd, con
                                name, gbx_text_counted(s->t, odd->found, "element"), siblings,
                                gbx_text_count(s->t, odd->expected));
     return gbx_text_format(
-        s->t, "gets argument %s that begins %s %s where the pattern of the kernel's %s is", name,
+        s->t, "gets argument %s %s %s the place where the pattern of the kernel's %s has it", name,
         gbx_text_counted(s->t, (uint64_t)(bytes < 0 ? -bytes : bytes), "byte"),
         bytes > 0 ? "behind" : "before", siblings);
 }
@@ -334,9 +339,93 @@ static gbx_status entry_text(const saying *s, uint64_t number, const char **out_
     return NULL;
 }
 
+/* "argument 1 b that begins at 24 in dimension 1", "scalar 4 first = 3" */
+static gbx_status side_text(const saying *s, uint64_t number, uint32_t dimension, uint64_t value,
+                            const char **out_text) {
+    gbx_entry entry;
+    GBX_TRY(gbx_entries_at(s->r->dump->entries, number, &entry));
+    const char *name =
+        gbx_text_shown(s->t, gbx_text_arg(s->t, entry.head->arg_index, entry.arg_name));
+    *out_text = entry.scalar
+                    ? gbx_text_format(s->t, "scalar %s = %s", name,
+                                      gbx_text_value(s->t, gbx_entry_element_dtype(&entry), value))
+                    : gbx_text_format(s->t, "argument %s that begins at %s in dimension %" PRIu32,
+                                      name, gbx_text_number(s->t, value), dimension);
+    return NULL;
+}
+
+static gbx_status say_relation(const saying *s, const gbx_odd_argument *odd,
+                               const char **out_text) {
+    const char *own, *other;
+    int64_t more = (int64_t)odd->difference;
+    uint64_t distance = more < 0 ? 0 - odd->difference : odd->difference;
+    GBX_TRY(side_text(s, odd->entry, odd->dimension, odd->found, &own));
+    GBX_TRY(side_text(s, odd->other_entry, odd->other_dimension, odd->expected, &other));
+    *out_text = gbx_text_format(
+        s->t, "gets %s, and %s; in the kernel's %s %s", own, other,
+        gbx_text_counted(s->t, odd->siblings, "other task"),
+        more == 0 ? "both numbers are the same"
+                  : gbx_text_format(s->t, "the first number is %s %s than the second",
+                                    gbx_text_number(s->t, distance), more > 0 ? "more" : "less"));
+    return NULL;
+}
+
+/* "[4, 8] with strides [8, 1]" */
+static gbx_status layout_text(const saying *s, uint64_t number, const char **out_text) {
+    gbx_entry entry;
+    gbx_tensor view;
+    GBX_TRY(gbx_entries_at(s->r->dump->entries, number, &entry));
+    gbx_record_view(entry.tensor, &view);
+    const char *shape = "", *strides = "";
+    for (uint32_t d = 0; d < view.ndims; ++d) {
+        shape = gbx_text_format(s->t, "%s%s%" PRId64, shape, d > 0 ? ", " : "", view.shape[d]);
+        strides =
+            gbx_text_format(s->t, "%s%s%" PRId64, strides, d > 0 ? ", " : "", view.strides[d]);
+    }
+    *out_text = gbx_text_format(s->t, "%s [%s] with strides [%s]", gbx_dtype_name(view.dtype),
+                                shape, strides);
+    return NULL;
+}
+
+static gbx_status say_layout(const saying *s, const gbx_odd_argument *odd, const char *name,
+                             const char **out_text) {
+    const char *own, *usual;
+    GBX_TRY(layout_text(s, odd->entry, &own));
+    GBX_TRY(layout_text(s, odd->other_entry, &usual));
+    *out_text = gbx_text_format(s->t, "gets argument %s as %s, where the kernel's %s get %s", name,
+                                own, gbx_text_counted(s->t, odd->siblings, "other task"), usual);
+    return NULL;
+}
+
+/* "task 5 (trsm)" */
+static gbx_status task_text(const saying *s, uint64_t number, const char **out_text) {
+    gbx_party p;
+    gbx_entry entry;
+    GBX_TRY(gbx_entries_at(s->r->dump->entries, number, &entry));
+    GBX_TRY(gbx_party_find(s->r, entry.head->task, number, &p));
+    *out_text = gbx_text_party_task(s->t, &p);
+    return NULL;
+}
+
+static gbx_status say_source(const saying *s, const gbx_odd_argument *odd, const char *name,
+                             const char **out_text) {
+    const char *usual, *own = "no task";
+    if (odd->other != UINT64_MAX)
+        GBX_TRY(task_text(s, odd->other_entry, &own));
+    GBX_TRY(task_text(s, odd->reader, &usual));
+    *out_text =
+        gbx_text_format(s->t,
+                        "gets argument %s from %s, where the kernel's %s get it from tasks "
+                        "such as %s: one may be missing",
+                        name, own, gbx_text_counted(s->t, odd->siblings, "other task"), usual);
+    return NULL;
+}
+
 static gbx_status say_flow(const saying *s, const gbx_odd_argument *odd, const char *name,
                            const char **out_text) {
     const char *other, *unread, *reader;
+    if (odd->kind == GBX_ODD_SOURCE)
+        return say_source(s, odd, name, out_text);
     GBX_TRY(other_text(s, odd, &other));
     switch (odd->kind) {
     case GBX_ODD_SWAPPED:
@@ -366,6 +455,16 @@ static gbx_status say_flow(const saying *s, const gbx_odd_argument *odd, const c
     }
 }
 
+static const char *say_new(const saying *s, const gbx_odd_argument *odd, const gbx_entry *entry,
+                           const char *name) {
+    gbx_tensor view;
+    gbx_record_view(entry->tensor, &view);
+    return gbx_text_format(s->t,
+                           "reads argument %s%s, which holds what new memory holds: no task has "
+                           "written it before, and nothing was copied there",
+                           name, view.ndims > 0 ? gbx_text_index(s->t, &view, odd->element) : "");
+}
+
 static gbx_status say_odd(const saying *s, const char **out_text) {
     const gbx_odd_argument *odd = &s->d->odd.items[s->clue->index];
     const char *who, *what;
@@ -375,10 +474,22 @@ static gbx_status say_odd(const saying *s, const char **out_text) {
     const char *name = gbx_text_format(
         s->t, "%s",
         gbx_text_shown(s->t, gbx_text_arg(s->t, entry.head->arg_index, entry.arg_name)));
-    if (entry.scalar)
+    if (odd->kind == GBX_ODD_RELATION)
+        GBX_TRY(say_relation(s, odd, &what));
+    else if (odd->kind == GBX_ODD_UNWRITTEN)
+        what = say_new(s, odd, &entry, name);
+    else if (odd->kind == GBX_ODD_REPEATED)
+        what = gbx_text_format(s->t,
+                               "does again what task %" PRIu64
+                               " has done: all arguments of the two are the same, as of no other "
+                               "two tasks of this kernel",
+                               odd->other);
+    else if (entry.scalar)
         GBX_TRY(say_scalar(s, odd, &entry, name, &what));
     else if (odd->kind == GBX_ODD_VIEW)
         what = say_pattern(s, odd, name);
+    else if (odd->kind == GBX_ODD_LAYOUT)
+        GBX_TRY(say_layout(s, odd, name, &what));
     else
         GBX_TRY(say_flow(s, odd, name, &what));
     *out_text = gbx_text_format(s->t, "%s, %s", who, what);
@@ -402,10 +513,29 @@ static gbx_status say_unchecked(const saying *s, const char **out_text) {
     return NULL;
 }
 
+/* No task has written a result. */
+static gbx_status say_unwritten(const saying *s, const char **out_text) {
+    const gbx_diagnosis *d = s->d;
+    const char *nearest = "", *who;
+    gbx_party p;
+    if (d->nearest.task != GBX_DIAGNOSIS_NOBODY) {
+        GBX_TRY(title(s, d->nearest.task, &who));
+        GBX_TRY(gbx_party_find(s->r, d->nearest.task, d->nearest.entry, &p));
+        nearest = gbx_text_format(s->t, "; nearest to it writes %s, with %s", who,
+                                  gbx_text_party_argument(s->t, &p));
+    }
+    *out_text = gbx_text_format(
+        s->t, "no task writes result %s: a task is missing, or its output lies elsewhere%s",
+        gbx_text_shown(s->t, d->golden), nearest);
+    return NULL;
+}
+
 static gbx_status say_golden(const saying *s, const char **out_text) {
     const gbx_diagnosis *d = s->d;
     const char *who;
     gbx_party p;
+    if (s->clue->task == GBX_DIAGNOSIS_NOBODY && d->is_unwritten)
+        return say_unwritten(s, out_text);
     if (s->clue->task == GBX_DIAGNOSIS_NOBODY) {
         *out_text = gbx_text_format(s->t, "result %s is wrong, and who wrote it last is not known",
                                     gbx_text_shown(s->t, d->golden));
