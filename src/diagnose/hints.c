@@ -36,7 +36,7 @@ static bool is_nan(const gbx_diagnosis *d) {
 static bool can_explain(const gbx_diagnosis *d, const gbx_odd_argument *odd) {
     bool is_unusual = odd->kind == GBX_ODD_NEAR_SCALAR || odd->kind == GBX_ODD_LOOSE_SCALAR;
     if (d->has_blame && d->blame.writer_count == 0)
-        return may_miss(odd);
+        return may_miss(odd) || odd->kind == GBX_ODD_ALIAS;
     if (is_unusual && d->unchecked.task != GBX_DIAGNOSIS_NOBODY)
         return false;
     if (odd->kind == GBX_ODD_UNWRITTEN && !is_nan(d))

@@ -351,8 +351,27 @@ static bool is_same_source(const flow *f, uint64_t a, uint64_t b) {
     return x == NO_ROW || y == NO_ROW ? x == y : is_same_argument(&f->rows[x], &f->rows[y]);
 }
 
-/* All inputs but a few come from the same kernel. The first ones often begin with something else.
- */
+/* Whether the task that left `usual` reads what comes from the same argument as `odd`. */
+static bool lies_between(const flow *f, uint64_t odd, uint64_t usual) {
+    const uint64_t task = f->rows[usual].task;
+    for (uint64_t i = usual; i < f->count && f->rows[i].task == task; --i)
+        if (!f->rows[i].is_written && f->rows[i].writer != NO_ROW &&
+            is_same_argument(&f->rows[f->rows[i].writer], &f->rows[odd]))
+            return true;
+    return false;
+}
+
+/* Whether the tasks that usually leave an input read what `odd` is: one of them may be missing. */
+static bool skips_a_task(const flow *f, const siblings *s, uint64_t odd, uint64_t usual) {
+    for (size_t i = 0; i < s->count && odd != NO_ROW; ++i)
+        if (is_same_source(f, s->rows[i], usual) &&
+            lies_between(f, odd, f->rows[s->rows[i]].writer))
+            return true;
+    return false;
+}
+
+/* All inputs but one come from the same kernel, or but a few that miss a task. The first one often
+ * begins with something else. */
 static gbx_status look_for_source(flow *f, const siblings *s) {
     if (s->count < LEAST_SIBLINGS)
         return NULL;
@@ -361,15 +380,17 @@ static gbx_status look_for_source(flow *f, const siblings *s) {
     for (size_t i = 0; i < s->count; ++i)
         if (!is_same_source(f, s->rows[i], usual))
             position = others++ == 0 ? i : position;
-    bool are_few = others == 1 || (others > 0 && others * 8 <= s->count);
-    if (!are_few || position == 0 || f->rows[usual].writer == NO_ROW)
+    const uint64_t source = f->rows[usual].writer;
+    if (others == 0 || position == 0 || source == NO_ROW || others * 8 > s->count + 7)
         return NULL;
     const flow_row *row = &f->rows[s->rows[position]];
+    if (others > 1 && !skips_a_task(f, s, row->writer, usual))
+        return NULL;
     gbx_odd_argument odd =
         about(row, GBX_ODD_SOURCE, row->writer == NO_ROW ? row : &f->rows[row->writer]);
     if (row->writer == NO_ROW)
         odd.other = odd.other_entry = UINT64_MAX;
-    odd.reader = f->rows[f->rows[usual].writer].entry;
+    odd.reader = f->rows[source].entry;
     odd.siblings = s->count - others;
     return gbx_odd_add(f->odd, &odd);
 }

@@ -82,7 +82,7 @@ GBX_MUST_USE gbx_status gbx_check_print(gbx_sink *sink, const gbx_opened_dump *d
  * introduced and whose outputs are kept. */
 const char *gbx_text_introduced(gbx_texts *texts, const gbx_check_line *line);
 
-/* --- diagnosis_text.c, diagnosis_report.c, diagnosis_json.c --- */
+/* --- diagnosis_text.c, diagnosis_hint_text.c, diagnosis_report.c, diagnosis_json.c --- */
 
 /* What a finding says, and what one of its clues does; *out_text is in the sink's texts. */
 GBX_MUST_USE gbx_status gbx_diagnosis_say(const gbx_reporting *r, const gbx_diagnosis *diagnosis,
@@ -91,6 +91,10 @@ GBX_MUST_USE gbx_status gbx_diagnosis_say(const gbx_reporting *r, const gbx_diag
 GBX_MUST_USE gbx_status gbx_diagnosis_say_clue(const gbx_reporting *r,
                                                const gbx_diagnosis *diagnosis, const gbx_clue *clue,
                                                const char **out_text);
+
+/* What is odd about an argument. */
+GBX_MUST_USE gbx_status gbx_diagnosis_say_odd(const gbx_reporting *r, const gbx_odd_argument *odd,
+                                              const char **out_text);
 
 /* "task 12, kernel add", which most sentences begin with. */
 GBX_MUST_USE gbx_status gbx_diagnosis_title(const gbx_reporting *r, uint64_t task,

@@ -29,6 +29,7 @@ class Bug:
     platform: str = "a2a3sim"
     case: str = None
     golden_is_right: bool = False  # nobody sees the bug in the results
+    is_missing: bool = False  # a task is missing: nobody is accused, and one of `tasks` is named as the nearest
     may_be_refused: bool = False  # a runtime that refuses the graph, and says why, is as good as a diagnosis
 
 
@@ -61,6 +62,11 @@ ATTENTION = [
         SOFTMAXES, "softmax", "p", runtime=AICPU),
     bug("scores-of-values", "wrong view", "attention", ("orchestration.c", "in(&scores, k)", "in(&scores, v)"),
         SCORES, "scores", "k", others=range(28, 40), runtime=HOST),
+    bug("one-product-of-first-columns", "wrong view", "attention", ("orchestration.c", "in(&t, tile(&w, 0, a->depth, column, columns));",
+        "in(&t, tile(&w, 0, a->depth, which == 1 && row == ROWS && column == COLUMNS ? 0 : column, columns));"),
+        [20], "matmul", "b", platform="a5sim"),
+    bug("first-blend-missing", "missing task", "attention", ("orchestration.c", "    add(&blend);", "    if (row > 0)\n        add(&blend);"),
+        [48], "blend", "y", runtime=HOST, is_missing=True),
     bug("residual-for-blend", "wrong func id", "attention", ("orchestration.c", "gbx_aiv(BLEND)", "gbx_aiv(RESIDUAL)"), BLENDS, "residual"),
     bug("matmul-on-vector-core", "wrong func id", "attention", ("orchestration.c", "task weigh = begin_task(g, gbx_aic(MATMUL))",
         "task weigh = begin_task(g, gbx_aiv(MATMUL))"), [42], "matmul", expected=REFUSED, runtime=HOST),
@@ -205,6 +211,11 @@ PIPELINE = [
         "add_results(&g, &sets[0], f, all)"), [*JOINS[1::2], *FRAME_SCORES[1::2]], None, "low high", others=[*LOWS[::2], *HIGHS[::2]], runtime=AICPU),
     bug("accumulate-gets-mix", "wrong scalar", "pipeline", ("orchestration.c", "gbx_arg_f32(g->run->scalars, DECAY)",
         "gbx_arg_f32(g->run->scalars, MIX)"), ACCUMULATES, "accumulate", "decay", runtime=HOST),
+    bug("state-not-copied", "missing copy", "pipeline", ("orchestration.c", "1u << OUT | 1u << SCORES, 1u << STATE",
+        "1u << OUT | 1u << SCORES | 1u << STATE, 0"), ACCUMULATES[:1], "accumulate", "state", runtime=HOST, platform="a5sim"),
+    bug("accumulate-twice", "task done twice", "pipeline", ("orchestration.c", "all[f].accumulate = add(&accumulate);",
+        "all[f].accumulate = add(&accumulate);\n    if (f == 1) {\n        after(&accumulate, all[f].accumulate);\n"
+        "        all[f].accumulate = add(&accumulate);\n    }"), [11], "accumulate", "", others=[10], runtime=AICPU),
     bug("high-pass-swapped", "wrong view", "pipeline", ("orchestration.c", "in(&high, b->raw);\n    in(&high, b->low);",
         "in(&high, b->low);\n    in(&high, b->raw);"), HIGHS, "high_pass", "raw low", runtime=HOST),
     bug("state-is-output", "wrong role", "pipeline", ("orchestration.c", "inout(&accumulate, g->tensors[STATE])",

@@ -121,6 +121,9 @@ def judge_sentence(bug, sentence):
 
 def judge_finding(bug, recorded, finding):
     wrong = []
+    if bug.is_missing:
+        accused = finding.get("task_seq"), finding.get("other_task_seq")
+        return [] if accused[0] is None and accused[1] in bug.tasks else [f"task_seq and other_task_seq are {accused}"]
     if finding.get("task_seq") not in bug.tasks | bug.others:
         wrong.append(f"task_seq is {finding.get('task_seq')}, expected one of {shown(bug.tasks | bug.others)}")
     if bug.kernel and not bug.others and bug.kernel not in (finding.get("kernel") or "").split("+"):
