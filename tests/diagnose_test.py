@@ -546,6 +546,38 @@ def check_habits():
     check("habits: all tasks were called", [question(document, name)["tasks"] for name in ("audit", "replay", "races")], [len(s.tasks)] * 3)
 
 
+# Blocks whose order shows, in the last digits: any result is accepted.
+LAST = "y[0] = x[0] + x[1] + x[2] + x[3] + block * 1e-6f;"
+SUMS = {"plain": (LAST, ""),
+        "fenced": (f"__sync_synchronize(); {LAST} __sync_synchronize();", ""),
+        "largest": ("int32_t o = __atomic_load_n(y, 0); __sync_synchronize(); while (o < x[block] && !__atomic_compare_exchange_n(y, &o, x[block], 1, 0, 0))"
+                    ' __asm__ volatile("pause");', ""),
+        "locked": ("mtx_lock(&lock); y[0] += x[block]; mtx_unlock(&lock);", "#include <threads.h>\nstatic mtx_t lock;")}
+
+
+def check_locks():
+    """Blocks whose order shows: with a fence, a race is found and a maximum is none; with locks that no sanitizer knows, nothing is said
+    as long as a golden accepts the results."""
+    s = Scene("locks")
+    for name, (body, head) in SUMS.items():
+        is_float = name in ("plain", "fenced", "locked")
+        fill = {"fill": "constant", "value": 0}
+        dtype = "float32" if is_float else "int32"
+        s.once(name, "in x, inout y", body, s.tensor(f"x_{name}", (4,), dtype),
+               s.tensor(f"y_{name}", (1,), dtype, "inout", **fill), blocks=4, dtype=dtype, head=head)
+    golden = "def golden(args):\n    return {" + ", ".join(
+        f"'y_{name}': args['x_{name}'].{'max' if name == 'largest' else 'sum'}().reshape(1)" for name in SUMS) + "}\n"
+    dump = recorded(with_golden(s, golden=golden), "locks")
+    document = asked(dump, code=1)
+    check("locks: what is accused", sorted(named(document)), [("write_race", "fenced", "y", [1]), ("write_race", "plain", "y", [0])])
+    races = question(document, "races")
+    check("locks: what is no finding", races["harmless"], "1 access depends on the order of blocks, and is atomic, says the thread sanitizer")
+    check_in("locks: what is not known", "1 value depends on the order of blocks, and whether they race is not known: kernel locked calls mtx_lock, "
+             "which the thread sanitizer does not know", races["why"] or "")
+    wrong = asked(recorded(with_golden(s, golden=golden.replace("'y_locked': ", "'y_locked': 1 + ")), "locks-wrong", code=1), code=1)
+    check_in("locks: a golden that does not accept them", ("write_race", "locked", "y", [3]), named(wrong))
+
+
 def check_order():
     """Nothing orders two tasks of which one reads what the other writes: both are named, and the argument."""
     s = Scene("order", in_order=False)
@@ -671,4 +703,4 @@ def check_usage():
 
 if __name__ == "__main__":
     sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_overrun, check_consequences,
-                       check_habits, check_order, check_run, check_unchecked, check_far, check_good, check_usage))
+                       check_habits, check_locks, check_order, check_run, check_unchecked, check_far, check_good, check_usage))

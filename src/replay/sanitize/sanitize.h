@@ -125,6 +125,10 @@ GBX_MUST_USE gbx_status gbx_sanitize_task(gbx_replay_session *session, const gbx
                                           unsigned sanitizers, gbx_sanitize_report *out_report);
 void gbx_sanitize_report_free(gbx_sanitize_report *report);
 
+/* Whether the sources of a task's kernels have anything that may order what blocks do: atomic
+ * operations, locks, threads, assembly. False where a source cannot be read. */
+bool gbx_sanitize_has_order(const gbx_replay_session *session, const gbx_replay_task *task);
+
 /* For the session that has it; takes NULL. */
 void gbx_sanitize_cache_free(gbx_sanitize_cache *cache);
 
