@@ -572,10 +572,25 @@ def check_locks():
     check("locks: what is accused", sorted(named(document)), [("write_race", "fenced", "y", [1]), ("write_race", "plain", "y", [0])])
     races = question(document, "races")
     check("locks: what is no finding", races["harmless"], "1 access depends on the order of blocks, and is atomic, says the thread sanitizer")
-    check_in("locks: what is not known", "1 value depends on the order of blocks, and whether they race is not known: kernel locked calls mtx_lock, "
+    check_in("locks: what is not known", "what 1 task leaves depends on the order of its blocks, and whether they race is not known: kernel locked calls mtx_lock, "
              "which the thread sanitizer does not know", races["why"] or "")
     wrong = asked(recorded(with_golden(s, golden=golden.replace("'y_locked': ", "'y_locked': 1 + ")), "locks-wrong", code=1), code=1)
     check_in("locks: a golden that does not accept them", ("write_race", "locked", "y", [3]), named(wrong))
+
+
+def check_sizes():
+    """A kernel that reads the size of a buffer, which no dump has: not asked, by name; one that leaves other values for another reason is accused."""
+    s = Scene("sizes")
+    x = s.tensor("x")
+    s.once("sized", ARGS, "for (int i = 0; i < n; ++i) y[i] = x[i] + (float)X->buffer_bytes;", x, s.output("y"))
+    s.once("kept", ARGS, "for (int i = 0; i < n; ++i) y[i] = x[i] + (float)getppid();", x, s.output("z"),
+           head="#include <unistd.h>")
+    s.once("copied", ARGS, COPY, x, s.output("copy"))
+    document = asked(recorded(s, "sizes"), code=1)
+    check("sizes: findings", named(document), [("not_repeated", "kept", None, [1])])
+    replay = question(document, "replay")
+    check("sizes: what was asked", (replay["tasks"], replay["findings"], replay["not_asked"]), (2, 1, 1))
+    check_in("sizes: why not", "kernel sized reads buffer_bytes of a tensor, which the dump does not have, and leaves other values without it", replay["why"] or "")
 
 
 def check_order():
@@ -703,4 +718,4 @@ def check_usage():
 
 if __name__ == "__main__":
     sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_overrun, check_consequences,
-                       check_habits, check_locks, check_order, check_run, check_unchecked, check_far, check_good, check_usage))
+                       check_habits, check_locks, check_sizes, check_order, check_run, check_unchecked, check_far, check_good, check_usage))

@@ -70,7 +70,8 @@ static order order_of(const gbx_replay_session *session, const gbx_diagnosis_lin
         if (line->report.findings[i].kind == GBX_SANITIZE_RACE)
             return ORDER_RACES;
     const gbx_sanitize_asked *asked = &line->report.asked[GBX_SANITIZE_THREAD];
-    return !asked->was_asked && asked->why_not && gbx_sanitize_has_order(session, &line->task)
+    return !asked->was_asked && asked->why_not &&
+                   gbx_sanitize_look(session, &line->task).orders_blocks
                ? ORDER_UNKNOWN
                : ORDER_RACES;
 }
@@ -212,6 +213,8 @@ typedef struct dropped {
     uint64_t last;
     size_t unknown_races;
     size_t unknown_others;
+    size_t unknown_tasks; /* with any of these */
+    uint64_t last_unknown;
     const char *why; /* the thread sanitizer could not be asked, of one of them */
 } dropped;
 
@@ -243,16 +246,16 @@ static gbx_status report_harmless(gbx_inquiry *q, const dropped *all) {
 }
 
 static gbx_status report_dropped(gbx_inquiry *q, const dropped *all) {
-    size_t unknown = all->unknown_races + all->unknown_others;
     q->d->asked[GBX_ASKED_RACES].findings -= all->races + all->unknown_races;
     q->d->asked[GBX_ASKED_REPLAY].findings -= all->sums + all->unknown_others;
     GBX_TRY(report_harmless(q, all));
-    return unknown > 0 ? gbx_inquiry_lack(q, GBX_ASKED_RACES,
-                                          "%zu %s on the order of blocks, and whether they race is "
-                                          "not known: %s",
-                                          unknown, unknown == 1 ? "value depends" : "values depend",
-                                          all->why)
-                       : NULL;
+    if (all->unknown_tasks == 0)
+        return NULL;
+    return gbx_inquiry_lack(
+        q, GBX_ASKED_RACES,
+        "what %zu %s depends on the order of %s blocks, and whether they race is not known: %s",
+        all->unknown_tasks, all->unknown_tasks == 1 ? "task leaves" : "tasks leave",
+        all->unknown_tasks == 1 ? "its" : "their", all->why);
 }
 
 /* Where the sanitizer could not be asked, the results must be right each time, but for rounding. */
@@ -296,6 +299,8 @@ static void drop(gbx_inquiry *q, const verdict *verdicts, dropped *all) {
         if (verdicts[i] == VERDICT_UNKNOWN) {
             all->unknown_races += is_race(clue);
             all->unknown_others += !is_race(clue);
+            all->unknown_tasks += all->unknown_tasks == 0 || clue->task != all->last_unknown;
+            all->last_unknown = clue->task;
         } else if (verdicts[i] == VERDICT_HARMLESS && !q->d->golden)
             count_dropped(clue, all);
         else

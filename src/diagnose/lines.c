@@ -153,6 +153,8 @@ gbx_status gbx_inquiry_find_lines(gbx_inquiry *q) {
         status = ask_others(q, &session);
     if (!status)
         status = gbx_inquiry_drop_atomic(q, &session);
+    if (!status)
+        status = gbx_inquiry_drop_sized(q, &session);
     gbx_replay_session_close(&session);
     asked->not_asked = q->d->chosen > asked->tasks ? q->d->chosen - asked->tasks : 0;
     if (!status && asked->not_asked > 0)

@@ -9,12 +9,11 @@
 
 /* --- what a source does --- */
 
-/* Means by which blocks may order what they do. */
 typedef struct traits {
     bool has_assembly; /* that may do anything */
     bool has_fence;
     bool has_volatile;
-    bool has_order; /* any of: atomic operations, flags, locks, threads, assembly */
+    gbx_sanitize_habits habits;
 } traits;
 
 static size_t word_length(const char *at) {
@@ -71,6 +70,7 @@ static void look_at(const char *text, traits *found) {
     static const char *const assembly[] = {"asm", "__asm__", "__asm"};
     static const char *const fences[] = {"atomic_thread_fence", "__atomic_thread_fence",
                                          "__sync_synchronize"};
+    static const char *const sizes[] = {"buffer_bytes"};
     static const char *const keeps[] = {"volatile", "__volatile__", "__volatile"};
     for (const char *at = text; *at;) {
         size_t length = word_length(at);
@@ -79,7 +79,8 @@ static void look_at(const char *text, traits *found) {
         found->has_assembly |= is_assembly && !behind;
         found->has_fence |= is_fence || IS_ONE_OF(fences, at, length);
         found->has_volatile |= IS_ONE_OF(keeps, at, length);
-        found->has_order |= (is_assembly && !behind) || is_of_order(at, length);
+        found->habits.orders_blocks |= (is_assembly && !behind) || is_of_order(at, length);
+        found->habits.reads_buffer_bytes |= IS_ONE_OF(sizes, at, length);
         at = behind ? behind : at + (length > 0 ? length : 1);
     }
 }
@@ -94,21 +95,24 @@ static gbx_status find_traits(const char *path, traits *out_found) {
     return NULL;
 }
 
-bool gbx_sanitize_has_order(const gbx_replay_session *session, const gbx_replay_task *task) {
-    traits found = {0};
-    for (size_t i = 0; i < GBX_SUBTASK_COUNT && !found.has_order; ++i) {
+gbx_sanitize_habits gbx_sanitize_look(const gbx_replay_session *session,
+                                      const gbx_replay_task *task) {
+    gbx_sanitize_habits all = {0};
+    for (size_t i = 0; i < GBX_SUBTASK_COUNT; ++i) {
         gbx_replay_source source;
-        gbx_status status = NULL;
+        traits found = {0};
         if (task->func_ids[i] == UINT32_MAX)
             continue;
-        status = gbx_replay_source_find(session->kernels, task, i, &source);
+        gbx_status status = gbx_replay_source_find(session->kernels, task, i, &source);
         if (!status) {
             status = find_traits(source.path, &found);
             gbx_replay_source_free(&source);
         }
         gbx_status_free(status);
+        all.orders_blocks |= found.habits.orders_blocks;
+        all.reads_buffer_bytes |= found.habits.reads_buffer_bytes;
     }
-    return found.has_order;
+    return all;
 }
 
 /* --- whether a kernel can be judged --- */
