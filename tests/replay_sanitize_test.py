@@ -495,7 +495,16 @@ def sources():
     shutil.move(moved, scene)
     source = scene / "kernels" / "scale.c"
     source.write_text(source.read_text() + "\n")
-    check_in("changed", "has changed since the run", sanitize(dump, 0, "address", code=2)["asked"]["address"]["why_not"])
+    check_in("changed", "its original source, or the copy in the dump, has changed since the run; if you trust",
+             sanitize(dump, 0, "address", code=2)["asked"]["address"]["why_not"])
+
+    # The dump has lost its copy: --trust would not help.
+    copy = next((dump / "kernels").rglob("scale*.c"))
+    copy.rename(copy.with_suffix(".kept"))
+    for options in ((), ("--trust",)):
+        check(f"lost {options}", sanitize(dump, 0, "address", *options, code=2)["asked"]["address"]["why_not"],
+              f"the dump has lost its copy of the source of kernel scale, {copy}: No such file or directory")
+    copy.with_suffix(".kept").rename(copy)
 
     # A dump whose run did not keep the source.
     document = json.loads((dump / "run.json").read_text())
