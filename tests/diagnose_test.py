@@ -593,6 +593,41 @@ def check_sizes():
     check_in("sizes: why not", "kernel sized reads buffer_bytes of a tensor, which the dump does not have, and leaves other values without it", replay["why"] or "")
 
 
+def check_printing():
+    """What kernels print is no part of a verdict, with or without a finding; replay shows it."""
+    s = Scene("printing")
+    words = 'printf("said %d\\n", block); fprintf(stderr, "cried %d\\n", block);'
+    s.once("speaks", ARGS, TWICE + words, s.tensor("x"), s.output("y"), head="#include <stdio.h>")
+    s.once("adds", ARGS, f"y[0] += x[block]; {words}", s.tensor("v"), s.tensor("z", role="inout"), blocks=2, head="#include <stdio.h>")
+    s.kernels["adds"]["signature"] = ["in", "inout"]
+    dump = recorded(s, "printing")
+    check("printing: what is accused", [f["kind"] for f in asked(dump, code=1)["findings"]], ["write_race"])
+    check_in("printing: in a replay", "said 0\n", glassbox("replay", dump, "--task", 0).stderr)
+
+
+def check_compilers():
+    """Sanitizers that a machine does not have: said once, as asked of no task."""
+    s = Scene("compilers")
+    for name in ("one", "two"):
+        s.once(name, ARGS, TWICE, s.tensor(f"x_{name}"), s.output(f"y_{name}"), reference=str(write_kernel("compilers-twice", ARGS, TWICE)))
+    dump, tools = recorded(s, "compilers"), root / "tools-without-clang"
+    tools.mkdir()
+    for name in ("cc", "gcc", "as", "ld"):
+        (tools / name).symlink_to(shutil.which(name))
+    environment = {**ENVIRONMENT, "PATH": str(tools)}
+    environment.pop("CC", None)
+    sanitizers = question(asked(dump, "--no-save", code=0, environment=environment), "sanitizers")
+    check("without clang: asked", (sanitizers["tasks"], sanitizers["not_asked"]), (2, 0))
+    check("without clang: why", sanitizers["why"], "memory was asked of no task: clang is not on PATH; install it (apt install clang libclang-rt-dev llvm)")
+    broken = tools / "broken"
+    broken.write_text('#!/bin/sh\necho "first\nx.c:1: error: the compiler is broken\nlast" >&2\nexit 1\n')
+    broken.chmod(0o755)
+    for compiler, said in (("false", ""), (str(broken), ": x.c:1: error: the compiler is broken")):
+        document = asked(dump, "--no-save", code=0, environment={**ENVIRONMENT, "CC": compiler})
+        check_in(f"CC={compiler}: references", f"compilers-twice.c: {compiler} failed with code 1{said}", question(document, "references")["why"] + "\n")
+        check(f"CC={compiler}: one line each", [one["why"] for one in document["asked"] if "\n" in (one["why"] or "")], [])
+
+
 def check_order():
     """Nothing orders two tasks of which one reads what the other writes: both are named, and the argument."""
     s = Scene("order", in_order=False)
@@ -718,4 +753,4 @@ def check_usage():
 
 if __name__ == "__main__":
     sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_overrun, check_consequences,
-                       check_habits, check_locks, check_sizes, check_order, check_run, check_unchecked, check_far, check_good, check_usage))
+                       check_habits, check_locks, check_sizes, check_printing, check_compilers, check_order, check_run, check_unchecked, check_far, check_good, check_usage))

@@ -161,8 +161,9 @@ static gbx_status run(const command *base, const char *source, const char *const
         status = gbx_fail(GBX_BAD_KERNEL, "compiling %s: %s was killed by signal %d\n%s", source,
                           line.words[0], out_result->signal, out_result->err_text);
     else
-        status = gbx_fail(GBX_BAD_KERNEL, "compiling %s: %s failed with code %d:\n%s", source,
-                          line.words[0], out_result->exit_code, out_result->err_text);
+        status = gbx_fail(GBX_BAD_KERNEL, "compiling %s: %s failed with code %d%s%s", source,
+                          line.words[0], out_result->exit_code,
+                          out_result->err_text[0] ? ":\n" : "", out_result->err_text);
     gbx_process_result_free(out_result);
     return status;
 }

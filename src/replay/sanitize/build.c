@@ -97,14 +97,13 @@ gbx_status gbx_sanitize_choose_compiler(gbx_sanitizer sanitizer,
     bool is_clang = usual && strstr(usual, "clang");
     if (!usual || !usual[strspn(usual, " \t")])
         usual = "cc";
-    *out_compiler = (gbx_sanitize_compiler){usual, is_clang};
-    if (is_clang || sanitizer != GBX_SANITIZE_MEMORY)
-        return NULL;
-    *out_compiler = (gbx_sanitize_compiler){"clang", true};
-    if (is_on_path("clang"))
-        return NULL;
-    return gbx_fail(GBX_NOT_FOUND, "clang is not on PATH; install it (apt install clang "
-                                   "libclang-rt-dev llvm)");
+    if (!is_clang && sanitizer == GBX_SANITIZE_MEMORY && !is_on_path("clang"))
+        return gbx_fail(GBX_NOT_FOUND, "clang is not on PATH; install it (apt install clang "
+                                       "libclang-rt-dev llvm)");
+    *out_compiler = is_clang || sanitizer != GBX_SANITIZE_MEMORY
+                        ? (gbx_sanitize_compiler){usual, is_clang}
+                        : (gbx_sanitize_compiler){"clang", true};
+    return NULL;
 }
 
 char *gbx_sanitize_find_symbolizer(const char *clang) {
