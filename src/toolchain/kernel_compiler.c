@@ -359,14 +359,17 @@ static gbx_status compile_cached(const command *line, const char *source, const 
         GBX_TRY(content_key(line, source, key));
     GBX_TRY(gbx_cache_directory(is_program ? "programs" : "kernels", &directory));
     int length = asprintf(out_path, "%s/%s%s", directory, key, is_program ? "" : ".so");
-    free(directory);
     if (length < 0) {
+        free(directory);
         *out_path = NULL;
         return gbx_fail_memory("compiling %s", source);
     }
     gbx_status status = NULL;
-    if (access(*out_path, R_OK) != 0)
+    if (access(*out_path, R_OK) != 0) {
+        gbx_cache_sweep(directory);
         status = compile_to(line, source, *out_path);
+    }
+    free(directory);
     if (status) {
         free(*out_path);
         *out_path = NULL;
