@@ -107,9 +107,8 @@ static const char *find(const void *entry, bool (*is_foreign)(const char *name))
 
 /* --- which functions matter --- */
 
-/* Whether `name` is one of the words in `list`, which are separated by spaces; a word that ends
- * with
- * "*" stands for all that begin like it. */
+/* Whether `name` is one of the words in `list`, which are separated by spaces; "*" at the end of a
+ * word stands for any rest. */
 static bool is_in(const char *list, const char *name, size_t length) {
     while (*list) {
         size_t size = strcspn(list, " ");
@@ -128,11 +127,13 @@ static const char of_numbers[] =
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 "
     "expm1 fabs fdim floor fma fmax fmin fmod hypot ilogb j0 j1 jn ldexp lgamma llrint llround log "
     "log10 log1p log2 logb lrint lround nearbyint nextafter nexttoward pow remainder rint round "
-    "roundeven scalbln scalbn sin sinh sqrt tan tanh tgamma trunc y0 y1 yn";
+    "roundeven scalbln scalbn sin sinh sqrt tan tanh tgamma trunc y0 y1 yn "
+    "cabs carg ccos cexp cimag clog conj cpow cproj creal csin csqrt ctan __finite __fpclassify "
+    "__isinf __isnan __issignaling __signbit";
 /* and others. What locks write, no kernel reads. */
 static const char of_the_rest[] =
-    "abort abs atof atoi atol atoll clock drand48 exit fputc fputs getpid gettid imaxabs labs llabs "
-    "lrand48 mrand48 nanosleep pthread_self putc putchar puts rand random sched_getcpu sched_yield "
+    "abort abs atof atoi atol atoll clock div drand48 exit ffs ffsl ffsll fputc fputs "
+    "getenv getpid gettid imaxabs labs ldiv llabs lldiv lrand48 mrand48 nanosleep pthread_self putc putchar puts rand random sched_getcpu sched_yield "
     "sleep srand srand48 srandom strcasecmp strchr strchrnul strcspn strpbrk strrchr strspn strstr "
     "tolower toupper usleep _exit __assert_fail __ctype_* __errno_location __stack_chk_fail "
     "feclearexcept fedisableexcept feenableexcept fegetround feraiseexcept fesetenv fesetround "
