@@ -546,6 +546,88 @@ def check_habits():
     check("habits: all tasks were called", [question(document, name)["tasks"] for name in ("audit", "replay", "races")], [len(s.tasks)] * 3)
 
 
+# Blocks whose order shows, in the last digits: any result is accepted.
+LAST = "y[0] = x[0] + x[1] + x[2] + x[3] + block * 1e-6f;"
+SUMS = {"plain": (LAST, ""),
+        "fenced": (f"__sync_synchronize(); {LAST} __sync_synchronize();", ""),
+        "largest": ("int32_t o = __atomic_load_n(y, 0); __sync_synchronize(); while (o < x[block] && !__atomic_compare_exchange_n(y, &o, x[block], 1, 0, 0))"
+                    ' __asm__ volatile("pause");', ""),
+        "locked": ("mtx_lock(&lock); y[0] += x[block]; mtx_unlock(&lock);", "#include <threads.h>\nstatic mtx_t lock;")}
+
+
+def check_locks():
+    """Blocks whose order shows: with a fence, a race is found and a maximum is none; with locks that no sanitizer knows, nothing is said
+    as long as a golden accepts the results."""
+    s = Scene("locks")
+    for name, (body, head) in SUMS.items():
+        is_float = name in ("plain", "fenced", "locked")
+        fill = {"fill": "constant", "value": 0}
+        dtype = "float32" if is_float else "int32"
+        s.once(name, "in x, inout y", body, s.tensor(f"x_{name}", (4,), dtype),
+               s.tensor(f"y_{name}", (1,), dtype, "inout", **fill), blocks=4, dtype=dtype, head=head)
+    golden = "def golden(args):\n    return {" + ", ".join(
+        f"'y_{name}': args['x_{name}'].{'max' if name == 'largest' else 'sum'}().reshape(1)" for name in SUMS) + "}\n"
+    dump = recorded(with_golden(s, golden=golden), "locks")
+    document = asked(dump, code=1)
+    check("locks: what is accused", sorted(named(document)), [("write_race", "fenced", "y", [1]), ("write_race", "plain", "y", [0])])
+    races = question(document, "races")
+    check("locks: what is no finding", races["harmless"], "1 access depends on the order of blocks, and is atomic, says the thread sanitizer")
+    check_in("locks: what is not known", "what 1 task leaves depends on the order of its blocks, and whether they race is not known: kernel locked calls mtx_lock, "
+             "which the thread sanitizer does not know", races["why"] or "")
+    wrong = asked(recorded(with_golden(s, golden=golden.replace("'y_locked': ", "'y_locked': 1 + ")), "locks-wrong", code=1), code=1)
+    check_in("locks: a golden that does not accept them", ("write_race", "locked", "y", [3]), named(wrong))
+
+
+def check_sizes():
+    """A kernel that reads the size of a buffer, which no dump has: not asked, by name; one that leaves other values for another reason is accused."""
+    s = Scene("sizes")
+    x = s.tensor("x")
+    s.once("sized", ARGS, "for (int i = 0; i < n; ++i) y[i] = x[i] + (float)X->buffer_bytes;", x, s.output("y"))
+    s.once("kept", ARGS, "for (int i = 0; i < n; ++i) y[i] = x[i] + (float)getppid();", x, s.output("z"),
+           head="#include <unistd.h>")
+    s.once("copied", ARGS, COPY, x, s.output("copy"))
+    document = asked(recorded(s, "sizes"), code=1)
+    check("sizes: findings", named(document), [("not_repeated", "kept", None, [1])])
+    replay = question(document, "replay")
+    check("sizes: what was asked", (replay["tasks"], replay["findings"], replay["not_asked"]), (2, 1, 1))
+    check_in("sizes: why not", "kernel sized reads buffer_bytes of a tensor, which the dump does not have, and leaves other values without it", replay["why"] or "")
+
+
+def check_printing():
+    """What kernels print is no part of a verdict, with or without a finding; replay shows it."""
+    s = Scene("printing")
+    words = 'printf("said %d\\n", block); fprintf(stderr, "cried %d\\n", block);'
+    s.once("speaks", ARGS, TWICE + words, s.tensor("x"), s.output("y"), head="#include <stdio.h>")
+    s.once("adds", ARGS, f"y[0] += x[block]; {words}", s.tensor("v"), s.tensor("z", role="inout"), blocks=2, head="#include <stdio.h>")
+    s.kernels["adds"]["signature"] = ["in", "inout"]
+    dump = recorded(s, "printing")
+    check("printing: what is accused", [f["kind"] for f in asked(dump, code=1)["findings"]], ["write_race"])
+    check_in("printing: in a replay", "said 0\n", glassbox("replay", dump, "--task", 0).stderr)
+
+
+def check_compilers():
+    """Sanitizers that a machine does not have: said once, as asked of no task."""
+    s = Scene("compilers")
+    for name in ("one", "two"):
+        s.once(name, ARGS, TWICE, s.tensor(f"x_{name}"), s.output(f"y_{name}"), reference=str(write_kernel("compilers-twice", ARGS, TWICE)))
+    dump, tools = recorded(s, "compilers"), root / "tools-without-clang"
+    tools.mkdir()
+    for name in ("cc", "gcc", "as", "ld"):
+        (tools / name).symlink_to(shutil.which(name))
+    environment = {**ENVIRONMENT, "PATH": str(tools)}
+    environment.pop("CC", None)
+    sanitizers = question(asked(dump, "--no-save", code=0, environment=environment), "sanitizers")
+    check("without clang: asked", (sanitizers["tasks"], sanitizers["not_asked"]), (2, 0))
+    check("without clang: why", sanitizers["why"], "memory was asked of no task: clang is not on PATH; install it (apt install clang libclang-rt-dev llvm)")
+    broken = tools / "broken"
+    broken.write_text('#!/bin/sh\necho "first\nx.c:1: error: the compiler is broken\nlast" >&2\nexit 1\n')
+    broken.chmod(0o755)
+    for compiler, said in (("false", ""), (str(broken), ": x.c:1: error: the compiler is broken")):
+        document = asked(dump, "--no-save", code=0, environment={**ENVIRONMENT, "CC": compiler})
+        check_in(f"CC={compiler}: references", f"compilers-twice.c: {compiler} failed with code 1{said}", question(document, "references")["why"] + "\n")
+        check(f"CC={compiler}: one line each", [one["why"] for one in document["asked"] if "\n" in (one["why"] or "")], [])
+
+
 def check_order():
     """Nothing orders two tasks of which one reads what the other writes: both are named, and the argument."""
     s = Scene("order", in_order=False)
@@ -671,4 +753,4 @@ def check_usage():
 
 if __name__ == "__main__":
     sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_overrun, check_consequences,
-                       check_habits, check_order, check_run, check_unchecked, check_far, check_good, check_usage))
+                       check_habits, check_locks, check_sizes, check_printing, check_compilers, check_order, check_run, check_unchecked, check_far, check_good, check_usage))

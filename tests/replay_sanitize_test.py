@@ -9,6 +9,7 @@ GLASSBOX_STRESS all tasks of the examples are asked, else one of each kernel.
 import json
 import os
 import pathlib
+import re
 import shutil
 import sys
 
@@ -327,6 +328,89 @@ def races():
     p.check()
 
 
+FENCES = {"builtin": "__atomic_thread_fence(__ATOMIC_SEQ_CST);", "pause": '__asm__ volatile("pause\\n" ::: "memory");', "asm": '__asm__ __volatile__("mfence");'}
+
+
+def fences():
+    """A fence, or assembly that only waits, hides no race, and makes none of what it orders."""
+    p = Planted("fences")
+    for name, fence in FENCES.items():
+        p.plant(f"race_{name}", "data_race", "in x, out y", f"{fence} for (int k = 0; k < 1000; ++k)\n        y[0] += x[block]; /* BUG */\n    {fence}",
+                p.scene.tensor(f"x_{name}"), p.scene.output(f"y_{name}"), sanitizers="thread", blocks=2, arg=1, element=[0])
+    p.check()
+    s = Scene("fenced")
+    largest = "int32_t v = x[block], o = __atomic_load_n(y, 0); while (o < v && !__atomic_compare_exchange_n(y, &o, v, 1, 0, 0)) "
+    inout = "in x, inout int32_t y"
+    for name, fence in FENCES.items():
+        s.once(f"largest_{name}", inout, f"{fence} {largest} {{ {fence} }}", s.tensor(f"x_{name}", dtype="int32"),
+               s.tensor(f"y_{name}", (1,), "int32", "inout", fill="constant", value=0), blocks=4, dtype="int32")
+    s.once("last", "in x, out y, inout uint32_t c, out z", "y[block] = x[block]; __atomic_thread_fence(__ATOMIC_RELEASE);"
+           " if (__atomic_fetch_add(c, 1, __ATOMIC_RELAXED) == 3) { __atomic_thread_fence(__ATOMIC_ACQUIRE);"
+           " z[0] = 0; for (int i = 0; i < 4; ++i) z[0] += y[i]; }", s.tensor("x", (4,)), s.output("y", (4,)),
+           s.tensor("c", (1,), "uint32", "inout", fill="constant", value=0), s.output("z", (1,)), blocks=4)
+    s.once("locked", "in x, inout y", "while (__atomic_exchange_n(&lock, 1, __ATOMIC_RELAXED)); __atomic_thread_fence(__ATOMIC_ACQUIRE);"
+           " y[0] += x[block]; __atomic_thread_fence(__ATOMIC_RELEASE); __atomic_store_n(&lock, 0, __ATOMIC_RELAXED);", s.tensor("x_lock"),
+           s.tensor("y_lock", (1,), role="inout", fill="constant", value=0), blocks=4, head="static int lock;")
+    s.once("kept", inout, f"volatile int32_t *v = y; {FENCES['builtin']} __atomic_fetch_add(v, x[block], 0);", s.tensor("x_kept", dtype="int32"),
+           s.tensor("y_kept", (1,), "int32", "inout", fill="constant", value=0), blocks=4, dtype="int32")
+    run = s.run()
+    for name, number in run.numbers.items():
+        document = sanitize(run.dump, number, "memory,thread", code=0)
+        check(f"fenced {name}: findings", [f["sentence"] for f in document["findings"]], [])
+        why = "kernel kept cannot be judged: it has fences and volatile variables, and the sanitizer does not understand the order of those"
+        check(f"fenced {name}: asked", {k: a["why_not"] for k, a in document["asked"].items()}, {"memory": None, "thread": why if name == "kept" else None})
+
+
+def foreign():
+    """Functions that a sanitizer does not know are named; those that write nothing, and those that it knows, are not."""
+    s = Scene("foreign")
+    add = "for (int i = 0; i < n; ++i) y[i] = x[i] + (float)(%s);"
+    sums = "inout y"
+    unknown = {
+        "swapped": ("memory", "swab", "uint32_t a = 7, b; swab(&a, &b, 4); " + add % "b & 0", "#include <unistd.h>", 1),
+        "core": ("memory", "getcpu", "unsigned c, m; getcpu(&c, &m); " + add % "c > 100000", "int getcpu(unsigned *, unsigned *);", 1),
+        "rounded": ("memory", "fegetexceptflag", "fexcept_t f; fegetexceptflag(&f, FE_ALL_EXCEPT); " + add % "f == (fexcept_t)~0", "#include <fenv.h>", 1),
+        "guarded": ("thread", "mtx_lock", "mtx_lock(&lock); y[0] += x[block]; mtx_unlock(&lock);", "#include <threads.h>\nstatic mtx_t lock;", 4),
+        "started": ("thread", "thrd_", "thrd_t t; thrd_create(&t, run, y); thrd_join(t, 0); " + add % "0",
+                    "#include <threads.h>\nstatic int run(void *y) { *(float *)y = 1; return 0; }", 1)}
+    known = {
+        "numbers": ("memory", "for (int i = 0; i < n; ++i) y[i] = sqrtf(expf(x[i])) + powf(x[i], 2) + (float)fmax(sin(x[i]), abs(i));", "#include <math.h>", 1),
+        "texts": ("memory", 'for (int i = 0; i < n; ++i) { char t[40]; snprintf(t, sizeof t, "%.9g", x[i]); y[i] = strtof(t, NULL); }', "#include <stdio.h>\n#include <stdlib.h>", 1),
+        "mutexes": ("memory,thread", "pthread_mutex_lock(&lock); y[0] += x[block]; pthread_mutex_unlock(&lock);",
+                    "#include <pthread.h>\nstatic pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;", 4)}
+    for name, row in {**unknown, **known}.items():
+        body, head, blocks = row[-3:]
+        is_sum = blocks > 1
+        s.once(name, "in x, " + (sums if is_sum else "out y"), body, s.tensor(f"x_{name}"),
+               s.tensor(f"y_{name}", role="inout", fill="constant", value=0) if is_sum else s.output(f"y_{name}"), head=head, blocks=blocks)
+    run = s.run()
+    for name, (sanitizer, function, *_) in unknown.items():
+        document = sanitize(run.dump, run.numbers[name], f"access,{sanitizer}", code=0)
+        check(f"foreign {name}: findings", document["findings"], [])
+        check(f"foreign {name}: access was asked", document["asked"]["access"]["was_asked"], True)
+        why = document["asked"][sanitizer]["why_not"] or ""
+        check(f"foreign {name}: {why}", bool(re.fullmatch(f"kernel {name} calls {function}[a-z]*, which the {sanitizer} sanitizer does not know", why)), True)
+    for name, (sanitizers, *_) in known.items():
+        document = sanitize(run.dump, run.numbers[name], sanitizers, code=0)
+        check(f"foreign {name}", (document["findings"], [a["why_not"] for a in document["asked"].values()]), ([], [None] * len(document["asked"])))
+
+
+def constructors():
+    """A kernel that runs before it is called: what it stores is its own."""
+    p = Planted("constructors")
+    p.plant("made", "out_of_bounds_read", "in x, out y", "for (int i = 0; i < n; ++i)\n        y[i] = table[i & 7] + x[i + 1]; /* BUG */", p.scene.tensor("x"),
+            p.scene.output("y"), sanitizers="access", head="static float table[8];\n__attribute__((constructor)) static void make(void) {\n"
+            "    for (int i = 0; i < 8; ++i) table[i] = (float)i;\n}", arg=0, element=[N - 1])
+    p.check()
+    s = Scene("ending")
+    s.once("ends", "in x, out y", TWICE, s.tensor("x"), s.output("y"), head="#include <stdlib.h>\n#include <unistd.h>\n"
+           '__attribute__((constructor)) static void leave(void) { if (getenv("GLASSBOX_TEST_LEAVES")) _exit(9); }')
+    run = s.run()
+    document = sanitize(run.dump, 0, "access", code=2, environment={**ENVIRONMENT, "GLASSBOX_TEST_LEAVES": "1"})
+    check("a kernel that ends before the first call", document["asked"]["access"]["why_not"],
+          "the program that calls kernel ends ended before the first call: exit with code 9")
+
+
 def waits():
     """Blocks that wait for each other are called together, and flags order what they do."""
     s = Scene("waits")
@@ -411,7 +495,16 @@ def sources():
     shutil.move(moved, scene)
     source = scene / "kernels" / "scale.c"
     source.write_text(source.read_text() + "\n")
-    check_in("changed", "has changed since the run", sanitize(dump, 0, "address", code=2)["asked"]["address"]["why_not"])
+    check_in("changed", "its original source, or the copy in the dump, has changed since the run; if you trust",
+             sanitize(dump, 0, "address", code=2)["asked"]["address"]["why_not"])
+
+    # The dump has lost its copy: --trust would not help.
+    copy = next((dump / "kernels").rglob("scale*.c"))
+    copy.rename(copy.with_suffix(".kept"))
+    for options in ((), ("--trust",)):
+        check(f"lost {options}", sanitize(dump, 0, "address", *options, code=2)["asked"]["address"]["why_not"],
+              f"the dump has lost its copy of the source of kernel scale, {copy}: No such file or directory")
+    copy.with_suffix(".kept").rename(copy)
 
     # A dump whose run did not keep the source.
     document = json.loads((dump / "run.json").read_text())
@@ -424,7 +517,7 @@ def machines():
     """What a machine lacks is said, and the rest is asked."""
     s = Scene("machines")
     s.once("past", "in x, out y", "for (int i = 0; i < n; ++i)\n        y[i] = x[i + 1]; /* BUG */", s.tensor("x"), s.output("y"))
-    s.kernel("inline", "in x, out y", TWICE + ' __asm__ volatile("" : : : "memory");')
+    s.kernel("inline", "in x, out y", TWICE + ' __asm__ volatile("nop; nop" : : : "memory");')
     s.task("inline", s.tensor("x2"), s.output("y2"))
     run = s.run()
     tools = root / "tools"
@@ -502,5 +595,5 @@ def odd_views():
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts(outside, exact, exact_and_clean, exact_words, uninitialised, unwritten, undefined, crashes, ends, prints, races, waits, mixes, sources,
+    sys.exit(run_parts(outside, exact, exact_and_clean, exact_words, uninitialised, unwritten, undefined, crashes, ends, prints, races, fences, foreign, constructors, waits, mixes, sources,
                        machines, odd_views, examples))

@@ -174,8 +174,12 @@ static int spawn(const gbx_spawn_order *order, const int *descriptors, pid_t *ou
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&actions);
-    if (order->is_output_ours) {
+    if (order->is_output_ours || order->is_silent)
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (order->is_silent) {
+        posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+        posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    } else if (order->is_output_ours) {
         if (fcntl(STDERR_FILENO, F_GETFD) >= 0)
             posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
         else

@@ -39,6 +39,7 @@ typedef struct gbx_spawn_order {
     size_t descriptor_count;
     bool is_output_ours; /* it may not use our standard output: what it prints goes to our standard
                             error, and its input is empty; else it has our standard streams */
+    bool is_silent;      /* likewise, and what it prints is lost */
     const int *error_fd; /* what becomes its standard error; NULL: ours */
     char *const *environment; /* last NULL; NULL: ours */
 } gbx_spawn_order;

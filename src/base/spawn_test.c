@@ -156,6 +156,26 @@ static void streams_are_ours_or_kept_from_it(void **state) {
     }
 }
 
+static void a_silent_program_says_nothing(void **state) {
+    (void)state;
+    char *const arguments[] = {"sh", "-c", "read -r line; printf \"out $line\"; printf err >&2",
+                               NULL};
+    const gbx_spawn_order order = {.path = "/bin/sh", .arguments = arguments, .is_silent = true};
+    pid_t pid = 0;
+    int status = -1;
+    streams s;
+    replace_streams(&s);
+    int error = gbx_spawn(&order, &pid);
+    pid_t ended = waitpid(pid, &status, 0);
+    restore_streams(&s);
+    assert_int_equal(error, 0);
+    assert_int_equal(ended, pid);
+    assert_int_equal(status, 0);
+    assert_said(s.out, "");
+    assert_said(s.err, "");
+    close_streams(&s);
+}
+
 /* Without a standard error, its output is lost; it must not get into the descriptors it was
  * given. */
 static void a_closed_error_stream_takes_nothing(void **state) {
@@ -202,6 +222,7 @@ int main(void) {
         cmocka_unit_test(signals_are_those_of_a_new_program),
         cmocka_unit_test(it_has_a_group_of_its_own),
         cmocka_unit_test(streams_are_ours_or_kept_from_it),
+        cmocka_unit_test(a_silent_program_says_nothing),
         cmocka_unit_test(a_closed_error_stream_takes_nothing),
         cmocka_unit_test(what_cannot_be_started_is_an_error_number),
     };

@@ -1,6 +1,7 @@
 /*
  * Blocks whose order shows, but that do not race. A replay takes atomic operations other than
- * additions of integers for races; the thread sanitizer knows them from others. Sums of floats
+ * additions of integers for races, and what locks guard; the thread sanitizer knows them from
+ * others, if it can be asked. Sums of floats
  * depend on the order of additions, and so do lists to which blocks append.
  */
 #include <inttypes.h>
@@ -54,23 +55,54 @@ static bool is_accused_of_race(const gbx_inquiry *q, uint64_t task, uint32_t slo
     return false;
 }
 
+/* What is known of the order of a task's blocks. */
+typedef enum order {
+    ORDER_RACES,  /* or nothing says that they do not */
+    ORDER_ATOMIC, /* the thread sanitizer has seen them, and no race */
+    ORDER_UNKNOWN /* it could not be asked, and the sources have what may order them */
+} order;
+
+static order order_of(const gbx_replay_session *session, const gbx_diagnosis_line *line,
+                      uint32_t chip_blocks) {
+    if (has_no_race(line, chip_blocks))
+        return ORDER_ATOMIC;
+    for (size_t i = 0; i < line->report.finding_count; ++i)
+        if (line->report.findings[i].kind == GBX_SANITIZE_RACE)
+            return ORDER_RACES;
+    const gbx_sanitize_asked *asked = &line->report.asked[GBX_SANITIZE_THREAD];
+    return !asked->was_asked && asked->why_not &&
+                   gbx_sanitize_look(session, &line->task).orders_blocks
+               ? ORDER_UNKNOWN
+               : ORDER_RACES;
+}
+
 /* By what was said of the task itself, or else of one with the same kernels: of a race, one that is
  * accused of a race, too. */
-static bool is_atomic(const gbx_inquiry *q, const gbx_clue *clue, uint32_t chip_blocks) {
+static order judge_order(const gbx_inquiry *q, const gbx_replay_session *session,
+                         const gbx_clue *clue, uint32_t chip_blocks,
+                         const gbx_diagnosis_line **out_line) {
     const gbx_diagnosis *d = q->d;
     gbx_diagnosis_finding about;
     gbx_status status = gbx_clue_describe(q, clue, &about);
-    bool is_known = !status, is_any = false;
+    bool is_known = !status;
+    order best = ORDER_RACES;
     gbx_status_free(status);
     for (size_t i = 0; i < d->line_count && is_known; ++i) {
         const gbx_diagnosis_line *line = &d->lines[i];
-        if (line->task.task == clue->task)
-            return has_no_race(line, chip_blocks);
-        is_any |= memcmp(line->task.func_ids, about.func_ids, sizeof about.func_ids) == 0 &&
-                  has_no_race(line, chip_blocks) &&
-                  (!is_race(clue) || is_accused_of_race(q, line->task.task, clue->slot));
+        bool is_own = line->task.task == clue->task;
+        if (!is_own && (best == ORDER_ATOMIC ||
+                        memcmp(line->task.func_ids, about.func_ids, sizeof about.func_ids) != 0 ||
+                        (is_race(clue) && !is_accused_of_race(q, line->task.task, clue->slot))))
+            continue;
+        order found = order_of(session, line, chip_blocks);
+        if (is_own || found != ORDER_RACES) {
+            best = found;
+            *out_line = line;
+        }
+        if (is_own)
+            break;
     }
-    return is_any;
+    return best;
 }
 
 /* --- sums --- */
@@ -166,12 +198,24 @@ static gbx_status is_sum(const gbx_inquiry *q, gbx_replay_session *session, uint
 
 /* --- clues --- */
 
+/* What becomes of a clue. */
+typedef enum verdict {
+    VERDICT_STAYS = 0,
+    VERDICT_HARMLESS,
+    VERDICT_UNKNOWN /* no finding, because nothing could tell */
+} verdict;
+
 /* What was dropped. Clues are sorted: those about one task lie together. */
 typedef struct dropped {
     size_t races;
     size_t sums;
     size_t tasks; /* with sums */
     uint64_t last;
+    size_t unknown_races;
+    size_t unknown_others;
+    size_t unknown_tasks; /* with any of these */
+    uint64_t last_unknown;
+    const char *why; /* the thread sanitizer could not be asked, of one of them */
 } dropped;
 
 static void count_dropped(const gbx_clue *clue, dropped *all) {
@@ -184,9 +228,7 @@ static void count_dropped(const gbx_clue *clue, dropped *all) {
     all->last = clue->task;
 }
 
-static gbx_status report_dropped(gbx_inquiry *q, const dropped *all) {
-    q->d->asked[GBX_ASKED_RACES].findings -= all->races;
-    q->d->asked[GBX_ASKED_REPLAY].findings -= all->sums;
+static gbx_status report_harmless(gbx_inquiry *q, const dropped *all) {
     if (all->races > 0)
         GBX_TRY(gbx_inquiry_note_harmless(
             q, GBX_ASKED_RACES,
@@ -203,49 +245,78 @@ static gbx_status report_dropped(gbx_inquiry *q, const dropped *all) {
     return NULL;
 }
 
-/* Marks in `drops` which clues are no findings. */
-static gbx_status judge(gbx_inquiry *q, gbx_replay_session *session, bool *drops) {
+static gbx_status report_dropped(gbx_inquiry *q, const dropped *all) {
+    q->d->asked[GBX_ASKED_RACES].findings -= all->races + all->unknown_races;
+    q->d->asked[GBX_ASKED_REPLAY].findings -= all->sums + all->unknown_others;
+    GBX_TRY(report_harmless(q, all));
+    if (all->unknown_tasks == 0)
+        return NULL;
+    return gbx_inquiry_lack(
+        q, GBX_ASKED_RACES,
+        "what %zu %s depends on the order of %s blocks, and whether they race is not known: %s",
+        all->unknown_tasks, all->unknown_tasks == 1 ? "task leaves" : "tasks leave",
+        all->unknown_tasks == 1 ? "its" : "their", all->why);
+}
+
+/* Where the sanitizer could not be asked, the results must be right each time, but for rounding. */
+static gbx_status judge(gbx_inquiry *q, gbx_replay_session *session, verdict *verdicts,
+                        dropped *all) {
     uint32_t chip_blocks = session->kept && session->kept->blocks ? session->kept->blocks : 1;
+    const bool is_right = q->d->asked[GBX_ASKED_GOLDEN].tasks > 0 && !q->d->golden;
     uint64_t last = GBX_DIAGNOSIS_NOBODY;
     bool is_small = false;
     for (size_t i = 0; i < q->clue_count; ++i) {
         const gbx_clue *clue = &q->clues[i];
-        bool is_other = !is_race(clue) && !may_be_sum(q->d, clue);
-        if (is_other || !is_atomic(q, clue, chip_blocks))
+        const gbx_diagnosis_line *line = NULL;
+        if (!is_race(clue) && !may_be_sum(q->d, clue))
             continue;
-        drops[i] = is_race(clue);
-        if (drops[i])
+        order found = judge_order(q, session, clue, chip_blocks, &line);
+        if (found == ORDER_RACES || (found == ORDER_UNKNOWN && !is_right))
             continue;
+        if (found == ORDER_ATOMIC && is_race(clue)) {
+            verdicts[i] = VERDICT_HARMLESS;
+            continue;
+        }
         if (clue->task != last)
             GBX_TRY(is_sum(q, session, clue->task, &is_small));
         last = clue->task;
-        drops[i] = is_small;
+        if (!is_small)
+            continue;
+        verdicts[i] = found == ORDER_ATOMIC ? VERDICT_HARMLESS : VERDICT_UNKNOWN;
+        if (found == ORDER_UNKNOWN && !all->why)
+            all->why = line->report.asked[GBX_SANITIZE_THREAD].why_not;
     }
     return NULL;
 }
 
 /* If a result is wrong, the order of atomic operations may be why: then nothing is dropped, but
  * everything else comes first. */
-static void drop(gbx_inquiry *q, const bool *drops, dropped *all) {
+static void drop(gbx_inquiry *q, const verdict *verdicts, dropped *all) {
     size_t kept = 0;
     for (size_t i = 0; i < q->clue_count; ++i) {
-        q->clues[i].is_weak |= drops[i] && q->d->golden;
-        if (drops[i] && !q->d->golden)
-            count_dropped(&q->clues[i], all);
+        const gbx_clue *clue = &q->clues[i];
+        q->clues[i].is_weak |= verdicts[i] == VERDICT_HARMLESS && q->d->golden;
+        if (verdicts[i] == VERDICT_UNKNOWN) {
+            all->unknown_races += is_race(clue);
+            all->unknown_others += !is_race(clue);
+            all->unknown_tasks += all->unknown_tasks == 0 || clue->task != all->last_unknown;
+            all->last_unknown = clue->task;
+        } else if (verdicts[i] == VERDICT_HARMLESS && !q->d->golden)
+            count_dropped(clue, all);
         else
-            q->clues[kept++] = q->clues[i];
+            q->clues[kept++] = *clue;
     }
     q->clue_count = kept;
 }
 
 gbx_status gbx_inquiry_drop_atomic(gbx_inquiry *q, gbx_replay_session *session) {
     dropped all = {0};
-    bool *drops = calloc(q->clue_count + 1, sizeof *drops);
-    if (!drops)
+    verdict *verdicts = calloc(q->clue_count + 1, sizeof *verdicts);
+    if (!verdicts)
         return gbx_fail_memory("%s", doing);
-    gbx_status status = judge(q, session, drops);
+    gbx_status status = judge(q, session, verdicts, &all);
     if (!status)
-        drop(q, drops, &all);
-    free(drops);
+        drop(q, verdicts, &all);
+    free(verdicts);
     return status ? status : report_dropped(q, &all);
 }

@@ -152,6 +152,22 @@ static gbx_status add_reason(gbx_diagnosis_asked *asked, const char *reason) {
     return append(&asked->why, asked->reasons++ < REASONS_MAX ? reason : "and other reasons");
 }
 
+/* What a compiler says has several lines: only the one that names an error is kept, or the first.
+ */
+static void make_one_line(char *reason) {
+    size_t first = strcspn(reason, "\n");
+    const char *best = reason[first] ? strstr(reason + first, "error") : NULL;
+    if (!reason[first])
+        return;
+    best = best ? best : reason + first + strspn(reason + first, "\n");
+    while (best > reason + first + 1 && best[-1] != '\n')
+        --best;
+    size_t length = strcspn(best, "\n");
+    reason[first] = length > 0 ? ' ' : '\0';
+    memmove(reason + first + 1, best, length);
+    reason[first + (length > 0) + length] = '\0';
+}
+
 gbx_status gbx_inquiry_lack(gbx_inquiry *q, gbx_diagnosis_question question, const char *format,
                             ...) {
     char *reason = NULL;
@@ -161,6 +177,7 @@ gbx_status gbx_inquiry_lack(gbx_inquiry *q, gbx_diagnosis_question question, con
     va_end(arguments);
     if (length < 0)
         return gbx_fail_memory("diagnosing");
+    make_one_line(reason);
     gbx_status status = add_reason(&q->d->asked[question], reason);
     free(reason);
     return status;
@@ -187,7 +204,8 @@ gbx_status gbx_inquiry_open_session(const gbx_inquiry *q, gbx_replay_session *ou
                                               .timeout_ms = q->request->timeout_ms,
                                               .dispatch = -1,
                                               .runs = 1,
-                                              .jobs = 1};
+                                              .jobs = 1,
+                                              .is_silent = true};
     return gbx_replay_session_open(&config, out_session);
 }
 
@@ -251,6 +269,7 @@ static gbx_status ask_kernels(gbx_inquiry *q) {
                                      .jobs = request->jobs,
                                      .is_trusted = request->is_trusted,
                                      .may_lack_scene = !request->scene,
+                                     .is_silent = true,
                                      .keeps_notes = true, /* what is not written */
                                      .progress = on_check,
                                      .progress_context = q};

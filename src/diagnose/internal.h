@@ -88,6 +88,11 @@ GBX_MUST_USE gbx_status gbx_inquiry_reduce_pairs(gbx_inquiry *q);
 /* Drops clues about blocks whose order shows, but that do not race; sanitizers have been asked. */
 GBX_MUST_USE gbx_status gbx_inquiry_drop_atomic(gbx_inquiry *q, gbx_replay_session *session);
 
+/* --- sizes.c --- */
+
+/* Drops clues about tasks whose kernels read what a replay does not have: buffer_bytes. */
+GBX_MUST_USE gbx_status gbx_inquiry_drop_sized(gbx_inquiry *q, gbx_replay_session *session);
+
 /* --- describe.c: what a clue is about --- */
 
 /* The replay that it comes from, or NULL. */

@@ -1,5 +1,6 @@
 /* The line of a bug: asks sanitizers about accused tasks, and about some of each other kernel. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,9 +65,52 @@ static gbx_status take_report(gbx_inquiry *q, size_t index, bool is_accused) {
                                               .item = (uint32_t)i,
                                               .rank = rank_of(finding)}));
     }
-    for (size_t i = 0; i < GBX_SANITIZER_COUNT; ++i)
-        if (line->report.asked[i].why_not)
-            GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_SANITIZERS, "%s", line->report.asked[i].why_not));
+    return NULL;
+}
+
+/* Why a sanitizer was not asked of some tasks: the first reason; NULL if it was not to be asked. */
+static const char *first_refusal(const gbx_diagnosis *d, size_t sanitizer) {
+    for (size_t i = 0; i < d->line_count; ++i)
+        if (d->lines[i].report.asked[sanitizer].why_not)
+            return d->lines[i].report.asked[sanitizer].why_not;
+    return NULL;
+}
+
+/* Sanitizers that were asked of no task, for the same reason as this one; the first says it. */
+static gbx_status note_none(gbx_inquiry *q, const bool was_asked[GBX_SANITIZER_COUNT],
+                            size_t sanitizer) {
+    const char *why = first_refusal(q->d, sanitizer);
+    char names[128] = "";
+    size_t used = 0, count = 0;
+    for (size_t k = 0; k < GBX_SANITIZER_COUNT && why; ++k) {
+        const char *other = was_asked[k] ? NULL : first_refusal(q->d, k);
+        if (!other || strcmp(other, why) != 0)
+            continue;
+        if (k < sanitizer)
+            return NULL;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", count++ ? ", " : "",
+                                 gbx_name_of(&gbx_sanitizers, (uint32_t)k));
+    }
+    return why ? gbx_inquiry_lack(q, GBX_ASKED_SANITIZERS, "%s %s asked of no task: %s", names,
+                                  count == 1 ? "was" : "were", why)
+               : NULL;
+}
+
+/* What was asked of no task comes first. */
+static gbx_status note_refusals(gbx_inquiry *q) {
+    bool was_asked[GBX_SANITIZER_COUNT] = {false};
+    const gbx_diagnosis *d = q->d;
+    for (size_t i = 0; i < d->line_count; ++i)
+        for (size_t k = 0; k < GBX_SANITIZER_COUNT; ++k)
+            was_asked[k] |= d->lines[i].report.asked[k].was_asked;
+    for (size_t k = 0; k < GBX_SANITIZER_COUNT; ++k)
+        if (!was_asked[k])
+            GBX_TRY(note_none(q, was_asked, k));
+    for (size_t i = 0; i < d->line_count; ++i)
+        for (size_t k = 0; k < GBX_SANITIZER_COUNT; ++k)
+            if (was_asked[k] && d->lines[i].report.asked[k].why_not)
+                GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_SANITIZERS, "%s",
+                                         d->lines[i].report.asked[k].why_not));
     return NULL;
 }
 
@@ -152,7 +196,11 @@ gbx_status gbx_inquiry_find_lines(gbx_inquiry *q) {
     if (!status)
         status = ask_others(q, &session);
     if (!status)
+        status = note_refusals(q);
+    if (!status)
         status = gbx_inquiry_drop_atomic(q, &session);
+    if (!status)
+        status = gbx_inquiry_drop_sized(q, &session);
     gbx_replay_session_close(&session);
     asked->not_asked = q->d->chosen > asked->tasks ? q->d->chosen - asked->tasks : 0;
     if (!status && asked->not_asked > 0)

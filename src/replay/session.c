@@ -44,6 +44,7 @@ gbx_status gbx_replay_session_open(const gbx_replay_session_config *config,
                                            gbx_reader_get_origin(s->reader)->payload_path,
                                        .timeout_ms = config->timeout_ms,
                                        .jobs = config->jobs,
+                                       .is_silent = config->is_silent,
                                        .chip_blocks = s->kept ? s->kept->blocks : 0,
                                        .gm_bytes = s->kept ? s->kept->gm_bytes : 0};
     return gbx_replay_engine_open(&engine, &s->engine);

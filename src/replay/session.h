@@ -16,6 +16,7 @@ typedef struct gbx_replay_session_config {
     int64_t dispatch;                /* of each task; -1 for all */
     uint64_t runs;                   /* of each task; at least 1 */
     uint32_t jobs;                   /* processes; 0: one for each processor */
+    bool is_silent;                  /* what kernels print is lost */
 } gbx_replay_session_config;
 
 typedef struct gbx_sanitize_cache gbx_sanitize_cache;

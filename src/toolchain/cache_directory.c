@@ -1,14 +1,22 @@
 #include "toolchain/cache_directory.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
+
+enum { STALE_SECONDS = 24 * 60 * 60 };
 
 /* Only absolute paths, as XDG demands: a relative cache would move with the working directory. */
 static const char *absolute_variable(const char *name) {
@@ -65,6 +73,36 @@ gbx_status gbx_cache_directory(const char *name, char **out_path) {
         *out_path = NULL;
     }
     return status;
+}
+
+/* "<hash>[.so].<six letters and digits>", as mkstemp makes them. */
+static bool is_temporary(const char *name) {
+    size_t hash = strspn(name, "0123456789abcdef");
+    const char *rest = name + hash;
+    if (hash != GBX_HASH_TEXT_BYTES - 1)
+        return false;
+    if (strncmp(rest, ".so.", 4) == 0)
+        rest += 3;
+    if (rest[0] != '.' || strlen(rest) != 7)
+        return false;
+    for (++rest; *rest; ++rest)
+        if (!isalnum((unsigned char)*rest))
+            return false;
+    return true;
+}
+
+void gbx_cache_sweep(const char *directory) {
+    const int64_t oldest = (int64_t)time(NULL) - STALE_SECONDS;
+    DIR *files = opendir(directory);
+    const struct dirent *entry;
+    struct stat about;
+    while (files && (entry = readdir(files)) != NULL)
+        if (is_temporary(entry->d_name) &&
+            fstatat(dirfd(files), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(about.st_mode) && about.st_mtime < oldest)
+            unlinkat(dirfd(files), entry->d_name, 0);
+    if (files)
+        closedir(files);
 }
 
 gbx_status gbx_cache_write(const char *path, const void *bytes, size_t size) {

@@ -1,11 +1,13 @@
 #include "checks.h"
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "toolchain/cache_directory.h"
@@ -200,6 +202,37 @@ static void a_file_that_cannot_be_written_is_named_and_leaves_nothing(void **sta
     assert_int_equal(count_entries(*state), 1);
 }
 
+/* Makes an empty file that was last written `age_s` seconds ago. */
+static void make_old(const char *root, const char *name, time_t age_s) {
+    char path[PATH_BYTES];
+    join(path, root, name);
+    assert_ok(gbx_cache_write(path, "", 0));
+    const struct timespec times[2] = {{.tv_sec = time(NULL) - age_s},
+                                      {.tv_sec = time(NULL) - age_s}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+#define A_HASH "0123456789abcdef0123456789abcdef"
+
+static void only_old_temporaries_are_swept(void **state) {
+    enum { DAY = 24 * 60 * 60 };
+    static const char *const kept[] = {
+        A_HASH ".so",         A_HASH,        A_HASH ".so.abc",   A_HASH ".so.abcde-",
+        A_HASH "0.so.abcdef", "x.so.abcdef", A_HASH ".o.abcdef", A_HASH ".so.abcdefg"};
+    enum { KEPT = sizeof kept / sizeof kept[0] };
+    for (size_t i = 0; i < KEPT; ++i)
+        make_old(*state, kept[i], 2 * DAY);
+    make_old(*state, A_HASH ".so.YoUn9r", DAY - 3600);
+    make_old(*state, A_HASH ".so.aB3dEf", DAY + 60);
+    make_old(*state, A_HASH ".123456", 2 * DAY);
+    gbx_cache_sweep(*state);
+    assert_int_equal(count_entries(*state), KEPT + 1);
+    for (size_t i = 0; i < KEPT; ++i)
+        assert_mode(*state, kept[i], 0600);
+    assert_mode(*state, A_HASH ".so.YoUn9r", 0600);
+    gbx_cache_sweep("/nonexistent/cache");
+}
+
 #define cache_test(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void) {
@@ -213,6 +246,7 @@ int main(void) {
         cache_test(files_are_written_completely_and_replaced),
         cache_test(a_reader_keeps_the_file_that_it_opened),
         cache_test(a_file_that_cannot_be_written_is_named_and_leaves_nothing),
+        cache_test(only_old_temporaries_are_swept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,8 +161,9 @@ static gbx_status run(const command *base, const char *source, const char *const
         status = gbx_fail(GBX_BAD_KERNEL, "compiling %s: %s was killed by signal %d\n%s", source,
                           line.words[0], out_result->signal, out_result->err_text);
     else
-        status = gbx_fail(GBX_BAD_KERNEL, "compiling %s: %s failed with code %d:\n%s", source,
-                          line.words[0], out_result->exit_code, out_result->err_text);
+        status = gbx_fail(GBX_BAD_KERNEL, "compiling %s: %s failed with code %d%s%s", source,
+                          line.words[0], out_result->exit_code,
+                          out_result->err_text[0] ? ":\n" : "", out_result->err_text);
     gbx_process_result_free(out_result);
     return status;
 }
@@ -358,14 +359,17 @@ static gbx_status compile_cached(const command *line, const char *source, const 
         GBX_TRY(content_key(line, source, key));
     GBX_TRY(gbx_cache_directory(is_program ? "programs" : "kernels", &directory));
     int length = asprintf(out_path, "%s/%s%s", directory, key, is_program ? "" : ".so");
-    free(directory);
     if (length < 0) {
+        free(directory);
         *out_path = NULL;
         return gbx_fail_memory("compiling %s", source);
     }
     gbx_status status = NULL;
-    if (access(*out_path, R_OK) != 0)
+    if (access(*out_path, R_OK) != 0) {
+        gbx_cache_sweep(directory);
         status = compile_to(line, source, *out_path);
+    }
+    free(directory);
     if (status) {
         free(*out_path);
         *out_path = NULL;

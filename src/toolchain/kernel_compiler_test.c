@@ -1,6 +1,7 @@
 #include "checks.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <glob.h>
 #include <pthread.h>
@@ -11,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <glassbox/kernel.h>
@@ -272,6 +274,24 @@ static void the_second_compile_does_not_touch_the_file(void **state) {
     free(path);
 }
 
+/* An interrupted compiler leaves its file; the next one that runs removes it after a day. */
+static void what_a_compiler_left_long_ago_is_removed(void **state) {
+    static const char left[] = "cache/kernels/0123456789abcdef0123456789abcdef.so.aB3dEf";
+    const workshop *shop = *state;
+    const struct timespec times[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    char path[PATH_BYTES];
+    write_answer(shop, "", "41");
+    free(compile(shop, NULL));
+    join(path, shop->root, left);
+    write_text(path, "");
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    free(compile(shop, NULL)); /* runs none */
+    assert_int_equal(access(path, F_OK), 0);
+    free(compile(shop, "-O1"));
+    assert_int_equal(access(path, F_OK), -1);
+    assert_cache_holds(shop, 2);
+}
+
 static void another_working_directory_gives_the_same_path(void **state) {
     const workshop *shop = *state;
     char *here = getcwd(NULL, 0);
@@ -431,6 +451,18 @@ static void a_compile_error_carries_what_the_compiler_said(void **state) {
     assert_message_holds(status, "undeclared_name");
     gbx_status_free(status);
     assert_cache_holds(shop, 0);
+}
+
+static void a_compiler_that_says_nothing_gives_one_line(void **state) {
+    const workshop *shop = *state;
+    char expected[PATH_BYTES + 64];
+    write_answer(shop, "", "41");
+    assert_int_equal(setenv("CC", "false", 1), 0);
+    gbx_status status = assert_refused(shop->source, GBX_BAD_KERNEL);
+    unsetenv("CC");
+    snprintf(expected, sizeof expected, "compiling %s: false failed with code 1", shop->source);
+    assert_string_equal(gbx_status_message(status), expected);
+    gbx_status_free(status);
 }
 
 static void a_missing_include_carries_what_the_compiler_said(void **state) {
@@ -733,6 +765,7 @@ int main(void) {
         compiler_test(the_header_of_this_build_is_the_one_that_is_included),
         compiler_test(products_and_sums_are_not_contracted),
         compiler_test(the_second_compile_does_not_touch_the_file),
+        compiler_test(what_a_compiler_left_long_ago_is_removed),
         compiler_test(another_working_directory_gives_the_same_path),
         compiler_test(a_change_in_the_source_gives_another_path),
         compiler_test(a_change_in_an_included_file_gives_another_path),
@@ -742,6 +775,7 @@ int main(void) {
         compiler_test(the_directory_of_flags_may_have_any_name),
         compiler_test(a_change_in_the_flags_gives_another_path),
         compiler_test(a_compile_error_carries_what_the_compiler_said),
+        compiler_test(a_compiler_that_says_nothing_gives_one_line),
         compiler_test(a_missing_include_carries_what_the_compiler_said),
         compiler_test(a_long_compile_error_is_kept_completely),
         compiler_test(an_undefined_symbol_is_found_when_it_is_forbidden),

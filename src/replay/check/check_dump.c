@@ -272,7 +272,8 @@ static gbx_status open_all(flow *f) {
                                               .timeout_ms = request->timeout_ms,
                                               .dispatch = -1,
                                               .runs = 1,
-                                              .jobs = request->jobs};
+                                              .jobs = request->jobs,
+                                              .is_silent = request->is_silent};
     GBX_TRY(gbx_replay_session_open(&config, &f->session));
     GBX_TRY(gbx_task_graph_create(f->report->reader, &f->graph));
     report_progress(f, GBX_CHECK_COMPILES, 0);

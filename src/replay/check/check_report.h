@@ -149,6 +149,7 @@ typedef struct gbx_check_request {
     uint32_t timeout_ms; /* of a call; 0: the default */
     uint32_t jobs;       /* processes; 0: one for each processor */
     bool is_trusted;     /* kernels that came with the dump may run */
+    bool is_silent;      /* what kernels print is lost */
     bool keeps_all;      /* see gbx_check_report, like the next */
     bool keeps_notes;
     bool may_lack_scene; /* then kernels are called again all the same */

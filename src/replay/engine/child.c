@@ -99,7 +99,9 @@ void gbx_replay_child_close(gbx_replay_child *child) {
     }
     if (child->kept_fd >= 0)
         close(child->kept_fd);
+    const bool is_silent = child->is_silent;
     *child = gbx_replay_no_child;
+    child->is_silent = is_silent;
 }
 
 /* --- starting --- */
@@ -112,7 +114,9 @@ static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, i
     int theirs = gbx_above_standard_streams(sockets[1]);
     int error = child->socket < 0 || theirs < 0 ? errno : 0;
     if (!error) {
-        /* Output of kernels goes to our standard error: standard output is for glassbox. */
+        /* Output of kernels goes to our standard error, if anywhere: standard output is for
+         * glassbox.
+         */
         char name[] = "glassbox-call";
         char serve[] = GBX_WORKER_SERVE;
         char *const arguments[] = {name, serve, NULL};
@@ -127,7 +131,8 @@ static gbx_status spawn_with_socket(gbx_replay_child *child, const char *path, i
                                  .arguments = arguments,
                                  .descriptors = descriptors,
                                  .descriptor_count = sizeof descriptors / sizeof descriptors[0],
-                                 .is_output_ours = true};
+                                 .is_output_ours = true,
+                                 .is_silent = child->is_silent};
         error = gbx_spawn(&order, &child->pid);
     }
     if (theirs >= 0)

@@ -47,8 +47,10 @@ static gbx_status configure(gbx_replay_engine *engine, const gbx_replay_engine_c
         engine->child_program = strdup(config->child_program);
     if (!engine->workers || (config->child_program && !engine->child_program))
         return gbx_fail_memory("calling kernels again");
-    for (uint32_t i = 0; i < engine->worker_count; ++i)
+    for (uint32_t i = 0; i < engine->worker_count; ++i) {
         engine->workers[i].child = gbx_replay_no_child;
+        engine->workers[i].child.is_silent = config->is_silent;
+    }
     return NULL;
 }
 

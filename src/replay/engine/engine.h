@@ -24,6 +24,7 @@ typedef struct gbx_replay_engine_config {
                                   run at a time; 0: 8 */
     uint64_t gm_bytes;         /* of the recorded chip; 0: 8 GiB */
     uint32_t jobs;             /* processes; 0: one for each processor */
+    bool is_silent;            /* what kernels print is lost; else it goes to our standard error */
     const char *child_program; /* path of glassbox-call; NULL: $GLASSBOX_CALL, else beside this
                                   program, else in libexec */
 } gbx_replay_engine_config;

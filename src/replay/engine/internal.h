@@ -93,6 +93,7 @@ typedef struct gbx_replay_child {
     int board_fd;
     int batch_fds[GBX_BATCH_SLOTS];
     int kept_fd;
+    bool is_silent; /* what it prints is lost */
     gbx_worker_board *board;
     gbx_batch *batches[GBX_BATCH_SLOTS];
     uint64_t number;                   /* of the last message */
@@ -115,7 +116,8 @@ typedef struct gbx_replay_end {
 
 extern const gbx_replay_child gbx_replay_no_child;
 
-/* The child is gbx_replay_no_child before, and again after a failure and when it is closed. */
+/* The child is gbx_replay_no_child before, but for is_silent, and again after a failure and when it
+ * is closed. */
 GBX_MUST_USE gbx_status gbx_replay_child_open(gbx_replay_child *child);
 void gbx_replay_child_close(gbx_replay_child *child);
 

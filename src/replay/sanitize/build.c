@@ -22,6 +22,8 @@ extern const char gbx_embedded_sanitize_main[];
 extern const char gbx_embedded_watch_header[];
 extern const char gbx_embedded_watch_source[];
 extern const char gbx_embedded_watch_calls[];
+extern const char gbx_embedded_foreign_header[];
+extern const char gbx_embedded_foreign_source[];
 
 /*
  * Memory is not optimised at all: an optimiser may remove what depends on a local variable that was
@@ -60,6 +62,14 @@ static const recipe access_of_clang = {
            "-mllvm -asan-stack=0 -mllvm -asan-globals=0 -mllvm -asan-opt-same-temp=0",
     WRAPPED};
 
+/*
+ * The thread sanitizer does not understand fences. What they order begins and ends with atomic
+ * operations, as a rule relaxed ones: each of these orders as much as a fence here. That never
+ * shows a race that is none; it hides those between relaxed operations where a fence is missing.
+ */
+#define ORDER(name) " -U__ATOMIC_" name " -D__ATOMIC_" name "=__ATOMIC_SEQ_CST"
+#define STRONG ORDER("RELAXED") ORDER("CONSUME") ORDER("ACQUIRE") ORDER("RELEASE") ORDER("ACQ_REL")
+
 static const recipe *recipe_of(const gbx_sanitize_compiler *with, gbx_sanitizer sanitizer) {
     return with->is_clang && sanitizer == GBX_SANITIZE_ACCESS ? &access_of_clang
                                                               : &recipes[sanitizer];
@@ -87,14 +97,13 @@ gbx_status gbx_sanitize_choose_compiler(gbx_sanitizer sanitizer,
     bool is_clang = usual && strstr(usual, "clang");
     if (!usual || !usual[strspn(usual, " \t")])
         usual = "cc";
-    *out_compiler = (gbx_sanitize_compiler){usual, is_clang};
-    if (is_clang || sanitizer != GBX_SANITIZE_MEMORY)
-        return NULL;
-    *out_compiler = (gbx_sanitize_compiler){"clang", true};
-    if (is_on_path("clang"))
-        return NULL;
-    return gbx_fail(GBX_NOT_FOUND, "clang is not on PATH; install it (apt install clang "
-                                   "libclang-rt-dev llvm)");
+    if (!is_clang && sanitizer == GBX_SANITIZE_MEMORY && !is_on_path("clang"))
+        return gbx_fail(GBX_NOT_FOUND, "clang is not on PATH; install it (apt install clang "
+                                       "libclang-rt-dev llvm)");
+    *out_compiler = is_clang || sanitizer != GBX_SANITIZE_MEMORY
+                        ? (gbx_sanitize_compiler){usual, is_clang}
+                        : (gbx_sanitize_compiler){"clang", true};
+    return NULL;
 }
 
 char *gbx_sanitize_find_symbolizer(const char *clang) {
@@ -158,6 +167,8 @@ static const struct {
              {"replay/sanitize/watch.h", gbx_embedded_watch_header},
              {"replay/sanitize/watch.c", gbx_embedded_watch_source},
              {"replay/sanitize/watch_calls.c", gbx_embedded_watch_calls},
+             {"replay/sanitize/foreign.h", gbx_embedded_foreign_header},
+             {"replay/sanitize/foreign.c", gbx_embedded_foreign_source},
              {"replay/sanitize/sanitize_main.c", gbx_embedded_sanitize_main}};
 enum { PART_COUNT = sizeof parts / sizeof parts[0] };
 
@@ -205,7 +216,8 @@ gbx_status gbx_sanitize_build_program(const gbx_sanitize_compiler *with, gbx_san
         .compile_flags = flags,
         .link_flags = is_access ? "replay/call.c replay/engine/call_file.c "
                                   "replay/sanitize/watch.c replay/sanitize/watch_calls.c -ldl"
-                                : "replay/call.c replay/engine/call_file.c -ldl",
+                                : "replay/call.c replay/engine/call_file.c "
+                                  "replay/sanitize/foreign.c -ldl",
         .is_program = true,
         .content = &content};
     gbx_status status = gbx_build_make(&build, out_path);
@@ -219,11 +231,13 @@ gbx_status gbx_sanitize_build_program(const gbx_sanitize_compiler *with, gbx_san
 
 gbx_status gbx_sanitize_build_kernel(const gbx_sanitize_compiler *with, gbx_sanitizer sanitizer,
                                      const gbx_replay_source *source, const char *name,
-                                     char **out_path) {
+                                     bool has_fences, char **out_path) {
     const recipe *how = recipe_of(with, sanitizer);
     char *flags, *link_flags, what[160];
     *out_path = NULL;
-    if (asprintf(&flags, "%s%s%s", source->compile_flags, ALWAYS, how->flags) < 0)
+    const bool is_strong = has_fences && sanitizer == GBX_SANITIZE_THREAD;
+    if (asprintf(&flags, "%s%s%s%s", source->compile_flags, ALWAYS, how->flags,
+                 is_strong ? STRONG : "") < 0)
         return gbx_fail_memory("compiling kernel %s", name);
     if (asprintf(&link_flags, "%s %s", source->link_flags ? source->link_flags : "",
                  how->link_flags) < 0) {

@@ -88,6 +88,7 @@ static gbx_status build(const gbx_replay_session *session, const gbx_replay_task
     const gbx_sanitize_compiler *with = &session->sanitized->of[sanitizer].with;
     char name[128];
     gbx_replay_source source;
+    bool has_fences = false;
     snprintf(name, sizeof name, "%s", task->kernel_names[subtask]);
     gbx_text_make_plain(name);
     pthread_mutex_lock(gate);
@@ -97,9 +98,9 @@ static gbx_status build(const gbx_replay_session *session, const gbx_replay_task
         return status;
     status = gbx_sanitize_find_roots(&source, &k->roots);
     if (!status)
-        status = gbx_sanitize_check_source(sanitizer, &source, name);
+        status = gbx_sanitize_check_source(sanitizer, &source, name, &has_fences);
     if (!status)
-        status = gbx_sanitize_build_kernel(with, sanitizer, &source, name, &k->object);
+        status = gbx_sanitize_build_kernel(with, sanitizer, &source, name, has_fences, &k->object);
     gbx_replay_source_free(&source);
     return status;
 }

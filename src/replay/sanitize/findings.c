@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "replay/sanitize/internal.h"
+#include "text/plain_text.h"
 
 /* --- lines --- */
 
@@ -284,10 +285,40 @@ static bool has_crash(const gbx_raw_reports *raw) {
     return false;
 }
 
+enum { KERNEL_NAME_BYTES = 128 };
+
+static const char *kernel_name(const gbx_sanitize_context *c, uint32_t subtask,
+                               char out_name[KERNEL_NAME_BYTES]) {
+    snprintf(out_name, KERNEL_NAME_BYTES, "%s", c->task->kernel_names[subtask]);
+    gbx_text_make_plain(out_name);
+    return out_name;
+}
+
+/* Its runtime refused to start, or a kernel failed while it was loaded: its constructors. */
+static gbx_status check_early_end(const gbx_sanitize_context *c, const gbx_sanitize_run *run,
+                                  gbx_sanitize_report *report) {
+    char name[KERNEL_NAME_BYTES], how[160];
+    uint32_t subtask = 0;
+    while (subtask + 1 < GBX_SUBTASK_COUNT && c->task->func_ids[subtask] == UINT32_MAX)
+        ++subtask;
+    if (run->text[strspn(run->text, "\n")])
+        snprintf(how, sizeof how, "%.*s", (int)strcspn(run->text, "\n"), run->text);
+    else if (run->signal)
+        snprintf(how, sizeof how, "SIG%s", sigabbrev_np(run->signal));
+    else
+        snprintf(how, sizeof how, "exit with code %d", run->exit_code);
+    gbx_text_make_plain(how);
+    return check_reason(c, report,
+                        asprintf(&report->asked[c->sanitizer].why_not,
+                                 "the program that calls kernel %s ended before the first call: %s",
+                                 kernel_name(c, subtask, name), how));
+}
+
 static gbx_status judge_end(const gbx_sanitize_context *c, const gbx_sanitize_run *run,
                             const gbx_raw_reports *raw, gbx_sanitize_report *report) {
     gbx_sanitize_asked *asked = &report->asked[c->sanitizer];
     const uint32_t ms = c->session->config.timeout_ms;
+    char name[KERNEL_NAME_BYTES];
     asked->was_asked = true;
     if (run->is_late)
         return check_reason(c, report,
@@ -298,11 +329,14 @@ static gbx_status judge_end(const gbx_sanitize_context *c, const gbx_sanitize_ru
         return check_reason(c, report,
                             asprintf(&asked->why_not, "the kernels could not be called: %.*s",
                                      (int)strcspn(raw->failure, "\n"), raw->failure));
+    if (raw->unknown && raw->unknown_of < GBX_SUBTASK_COUNT)
+        return check_reason(
+            c, report,
+            asprintf(&asked->why_not, "kernel %s calls %.*s, which the %s sanitizer does not know",
+                     kernel_name(c, raw->unknown_of, name), (int)strcspn(raw->unknown, "\n"),
+                     raw->unknown, gbx_name_of(&gbx_sanitizers, c->sanitizer)));
     if (!raw->has_begun)
-        return check_reason(c, report,
-                            asprintf(&asked->why_not,
-                                     "its runtime ended before the first call: %.*s",
-                                     (int)strcspn(run->text, "\n"), run->text));
+        return check_early_end(c, run, report);
     if (run->left_out_bytes > 0)
         GBX_TRY(check_reason(c, report,
                              asprintf(&asked->why_not,

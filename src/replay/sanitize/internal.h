@@ -17,8 +17,8 @@ typedef struct gbx_sanitize_roots {
 
 /* Fails with the sentence that says why reports on a kernel would be wrong. */
 GBX_MUST_USE gbx_status gbx_sanitize_check_source(gbx_sanitizer sanitizer,
-                                                  const gbx_replay_source *source,
-                                                  const char *name);
+                                                  const gbx_replay_source *source, const char *name,
+                                                  bool *out_has_fences);
 
 /* Where a copy of a source lies, and where the original was: without the parts that both paths
  * share at their end, so that included files are covered, too. NULL where they are the same. The
@@ -48,7 +48,7 @@ GBX_MUST_USE gbx_status gbx_sanitize_build_program(const gbx_sanitize_compiler *
 GBX_MUST_USE gbx_status gbx_sanitize_build_kernel(const gbx_sanitize_compiler *with,
                                                   gbx_sanitizer sanitizer,
                                                   const gbx_replay_source *source, const char *name,
-                                                  char **out_path);
+                                                  bool has_fences, char **out_path);
 
 /* --- cache.c: what a session has built --- */
 
@@ -151,6 +151,8 @@ typedef struct gbx_raw_reports {
     bool has_begun;      /* the first call */
     bool is_done;        /* all calls returned */
     const char *failure; /* nothing was called; points into the text, up to its line's end */
+    const char *unknown; /* likewise: a function that the sanitizer does not know */
+    uint32_t unknown_of; /* the subtask whose kernel calls it */
     uint32_t exited;     /* the dispatch that called exit, or GBX_NO_PARTY */
     char *located[GBX_SUBTASK_COUNT]; /* what gbx_sanitize_locate was answered; else NULL */
 } gbx_raw_reports;

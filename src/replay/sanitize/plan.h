@@ -26,7 +26,9 @@ typedef struct gbx_plan_range {
 #define GBX_PLAN_UNWRITTEN "unwritten" /* SLOT ADDRESS BYTES: nobody has written them */
 #define GBX_PLAN_EXITED "exited"       /* N: a kernel called exit */
 #define GBX_PLAN_FAILED "failed"       /* SENTENCE: nothing was called */
-#define GBX_PLAN_CALLS "calls"         /* the first call comes next */
+#define GBX_PLAN_UNKNOWN "unknown" /* SUBTASK FUNCTION: nothing was called, because its kernel */
+                                   /* calls this, and the sanitizer would judge wrongly */
+#define GBX_PLAN_CALLS "calls"     /* the first call comes next */
 /* KIND ADDRESS BYTES SLOT DISPATCH and SUBTASK+OFFSET of each frame: an access that breaks the
  * plan; ADDRESS is the first byte that does, SLOT that of the input or GBX_CALL_SLOTS */
 #define GBX_PLAN_ACCESS "access"

@@ -224,6 +224,7 @@ static gbx_status take_crash(reading *r, const char *text) {
 
 static gbx_status take_own_line(reading *r, const char *line) {
     const char *text;
+    char *end;
     if ((text = after(line, GBX_PLAN_DISPATCH " "))) {
         r->dispatch = isdigit((unsigned char)*text) ? (uint32_t)strtoul(text, NULL, 10)
                                                     : GBX_NO_PARTY; /* all at once */
@@ -244,6 +245,9 @@ static gbx_status take_own_line(reading *r, const char *line) {
         r->out->exited = (uint32_t)strtoul(text, NULL, 10);
     } else if ((text = after(line, GBX_PLAN_FAILED " "))) {
         r->out->failure = text;
+    } else if ((text = after(line, GBX_PLAN_UNKNOWN " "))) {
+        r->out->unknown_of = (uint32_t)strtoul(text, &end, 10);
+        r->out->unknown = end + (*end == ' ');
     } else if (after(line, GBX_PLAN_CALLS)) {
         r->out->has_begun = true;
     } else if (after(line, GBX_PLAN_DONE)) {

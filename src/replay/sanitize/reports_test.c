@@ -148,6 +148,7 @@ static void broken_texts_are_no_reports(void **state) {
                                         "glassbox: access reads",
                                         "glassbox: access reads 0x1 1 1 1 1",
                                         "glassbox: times 9 9",
+                                        "glassbox: unknown ",
                                         "glassbox: crashed "};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; ++i)
         read_text(texts[i]);
@@ -156,12 +157,21 @@ static void broken_texts_are_no_reports(void **state) {
     assert_memory_equal(found.failure, "the call file", 13);
 }
 
+static void a_function_that_is_unknown_has_a_kernel(void **state) {
+    (void)state;
+    read_text("glassbox: unknown 2 mtx_lock\n");
+    assert_int_equal(found.unknown_of, 2);
+    assert_string_equal(found.unknown, "mtx_lock\n");
+    assert_false(found.has_begun);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(an_access_has_the_line_of_the_kernel, forget),
         cmocka_unit_test_teardown(watched_accesses_have_places_and_counts, forget),
         cmocka_unit_test_teardown(an_output_has_its_history, forget),
         cmocka_unit_test_teardown(a_race_has_two_lines_and_two_dispatches, forget),
-        cmocka_unit_test_teardown(broken_texts_are_no_reports, forget)};
+        cmocka_unit_test_teardown(broken_texts_are_no_reports, forget),
+        cmocka_unit_test_teardown(a_function_that_is_unknown_has_a_kernel, forget)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,6 +125,15 @@ GBX_MUST_USE gbx_status gbx_sanitize_task(gbx_replay_session *session, const gbx
                                           unsigned sanitizers, gbx_sanitize_report *out_report);
 void gbx_sanitize_report_free(gbx_sanitize_report *report);
 
+/* What the words of a task's sources tell; all false where a source cannot be read. */
+typedef struct gbx_sanitize_habits {
+    bool orders_blocks;      /* may: atomic operations, flags, locks, threads, assembly */
+    bool reads_buffer_bytes; /* of a tensor: a dump does not have it */
+} gbx_sanitize_habits;
+
+gbx_sanitize_habits gbx_sanitize_look(const gbx_replay_session *session,
+                                      const gbx_replay_task *task);
+
 /* For the session that has it; takes NULL. */
 void gbx_sanitize_cache_free(gbx_sanitize_cache *cache);
 

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "replay/engine/call_file.h"
+#include "replay/sanitize/foreign.h"
 #include "replay/sanitize/plan.h"
 #include "replay/sanitize/watch.h"
 
@@ -333,10 +334,29 @@ static void silence_kernels(void) {
     stderr = nowhere;
 }
 
+/* Ends here if reports on a kernel would be wrong. */
+static void refuse_foreign(uint32_t subtask, const void *entry) {
+#if HAS_MEMORY
+    const char *name = gbx_foreign_to_memory(entry);
+#elif HAS_THREAD
+    const char *name = gbx_foreign_to_threads(entry);
+#else
+    const char *name = NULL;
+    (void)entry;
+#endif
+    if (!name)
+        return;
+    say("%s %" PRIu32 " %s", GBX_PLAN_UNKNOWN, subtask, name);
+    _exit(GBX_CALL_FAULT_EXIT);
+}
+
 static void load_kernels(void) {
     gbx_kernel_call *call = &loaded.call;
     if (gbx_kernel_call_load(call))
         give_up(call->error);
+    for (uint32_t i = 0; i < GBX_SUBTASK_COUNT; ++i)
+        if (call->kernels[i].entry)
+            refuse_foreign(i, (const void *)(uintptr_t)call->kernels[i].entry);
     for (int i = 0; i < GBX_SUBTASK_COUNT; ++i) {
         entries[i] = call->kernels[i].entry;
         if (entries[i])

@@ -300,6 +300,10 @@ static gbx_status find_kept_source(const gbx_replay_kernels *kernels, const gbx_
     char reason[GBX_TRUST_REASON_BYTES];
     if (!kept || !kept->source)
         return gbx_fail(GBX_NOT_FOUND, "the dump has no source of kernel %s", name);
+    if (access(kept->source, F_OK) != 0)
+        return gbx_fail(GBX_NOT_FOUND,
+                        "the dump has lost its copy of the source of kernel %s, %s: %s", name,
+                        kept->source, strerror(errno));
     GBX_TRY(gbx_trusted_source_find(&kernels->trust, kept, &source->path, reason));
     if (source->path)
         return NULL;

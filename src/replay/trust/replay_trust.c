@@ -283,7 +283,7 @@ gbx_status gbx_trusted_source_find(const gbx_trust *trust, const gbx_kept_kernel
     else
         why = file_objection(trust, source);
     if (!why && !has_same_bytes(source, kernel->source))
-        why = "its original source has changed since the run";
+        why = "its original source, or the copy in the dump, has changed since the run";
     if (!why && !gbx_trusted_flags(trust, kernel))
         why = "run.json has compiler flags that could do more than compile";
     snprintf(out_reason, GBX_TRUST_REASON_BYTES, "%s", why ? why : "");
