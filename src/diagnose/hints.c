@@ -106,19 +106,28 @@ enum { LOOKED_AT_MAX = 64 }; /* of those that take calls; others are no hints */
 /* Hints come with the oddest first, and only one is said. */
 static gbx_status choose(gbx_inquiry *q, gbx_replay_session *session, gbx_memory_map *maps[2]) {
     gbx_odd *odd = &q->d->odd;
-    size_t calls = 0;
+    size_t lost = 0, unwritten = 0;
+    bool is_aliased = false;
     for (size_t i = 0; i < odd->count; ++i) {
         gbx_odd_argument *item = &odd->items[i];
-        bool needs_calls = item->kind == GBX_ODD_LOST_WRITE || item->kind == GBX_ODD_UNWRITTEN;
         gbx_entry entry;
         GBX_TRY(gbx_entries_at(q->request->entries, item->entry, &entry));
         item->is_output = entry.tensor && entry.head->role != GBX_ROLE_INPUT;
-        item->is_needed = can_explain(q->d, item) && (!needs_calls || calls++ < LOOKED_AT_MAX);
-        if (item->is_needed && item->kind == GBX_ODD_LOST_WRITE)
-            GBX_TRY(is_write_lost(q, session, maps, item, &item->is_needed));
-        else if (item->is_needed && item->kind == GBX_ODD_UNWRITTEN)
-            GBX_TRY(is_new_used(session, maps[0], item, &item->is_needed));
+        item->is_needed = can_explain(q->d, item);
+        if (item->is_needed && item->kind == GBX_ODD_LOST_WRITE) {
+            item->is_needed = ++lost <= LOOKED_AT_MAX;
+            if (item->is_needed)
+                GBX_TRY(is_write_lost(q, session, maps, item, &item->is_needed));
+        } else if (item->is_needed && item->kind == GBX_ODD_UNWRITTEN) {
+            item->is_needed = ++unwritten <= LOOKED_AT_MAX;
+            if (item->is_needed)
+                GBX_TRY(is_new_used(session, maps[0], item, &item->is_needed));
+        }
+        is_aliased |= item->is_needed && item->kind == GBX_ODD_ALIAS;
     }
+    /* What lies over an input is missing where it should be. */
+    for (size_t i = 0; i < odd->count && is_aliased; ++i)
+        odd->items[i].is_needed &= odd->items[i].kind != GBX_ODD_UNWRITTEN;
     return NULL;
 }
 
