@@ -390,6 +390,8 @@ def check_levels():
             there = question(document, one)
             check(f"{name}: {one}", (there["tasks"], there["not_asked"]), (1, count - 1) if has_all_of_1 else (0, count))
         check_never_right(name, text)
+        if name != "cut" and not has_all_of_1:
+            check(f"{name}: why no kernel was called", question(document, "replay")["why"], "the dump lacks data that the task needs")
         check(f"{name}: says what was not asked", (f"not asked of {count} task" in text or has_all_of_1, "run again" in text), (True, True))
     check_damage(scene)
 
@@ -460,13 +462,8 @@ def check_failed_runs():
     check_killed()
 
 
-def check_killed():
-    """The chip's process is killed while a task runs: the task is named, and nothing crashes."""
-    started = root / "killed-started"
-    body = f'FILE *f = fopen("{started}", "w"); if (f) fclose(f); for (y[0] = x[0]; n > 0;) usleep(1000);'
-    folder, dump = make_failing("killed", body).write(), root / "killed"
-    run = subprocess.Popen([GLASSBOX, "run", folder, "-o", dump, "--dump-tensor", "--timeout", "100"], env=ENVIRONMENT, stdout=subprocess.PIPE,
-                           stderr=subprocess.PIPE)
+def kill_chips(run, started):
+    """Kills the processes of a run's chips once a kernel has made a file; the run must fail."""
     while not started.exists() and run.poll() is None:
         time.sleep(0.02)
     chips = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
@@ -475,10 +472,103 @@ def check_killed():
         os.kill(int(chip), signal.SIGKILL)
     run.communicate()
     check("killed: exit code of the run", run.returncode, 3)
+
+
+def check_killed():
+    """The chip's process is killed while a task runs: the task is named, and nothing crashes."""
+    started = root / "killed-started"
+    body = f'FILE *f = fopen("{started}", "w"); if (f) fclose(f); for (y[0] = x[0]; n > 0;) usleep(1000);'
+    folder, dump = make_failing("killed", body).write(), root / "killed"
+    run = subprocess.Popen([GLASSBOX, "run", folder, "-o", dump, "--dump-tensor", "--timeout", "100"], env=ENVIRONMENT, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE)
+    kill_chips(run, started)
     document = asked(dump, "--timeout", "1", code=1)
     sentences = " ".join(finding["sentence"] for finding in document["findings"])
     check("killed: accused", {task for finding in document["findings"] for task in finding["tasks"]} <= {1}, True)
     check("killed: the run failed", "killed" in sentences or "died" in sentences or "SIGKILL" in sentences, True)
+
+
+# --- elements that nobody writes ---
+
+PAD = 4  # elements of a tile behind those that are written
+CRASHES = "int *volatile bad = (int *)16; *bad = 1;"
+WITHIN = " for (int i = 0; i < n; ++i) y[i] = x[i];"  # what is used of a tile
+
+
+def padded(name, double="", crop=""):
+    """A tile that is longer than what is loaded into it; all of it is doubled, and only what was loaded is used."""
+    s = Scene(name)
+    x, tile, twice, y = s.tensor("x"), s.temporary("tile", (N + PAD,)), s.temporary("twice", (N + PAD,)), s.output("y")
+    head = "#include <unistd.h>\n#include <stdio.h>"
+    s.once("load", "in x, out tile", f"for (int i = 0; i < {N}; ++i) tile[i] = x[i];", x, tile)
+    s.once("double", "in tile, out twice", f"{double} for (int i = 0; i < n; ++i) twice[i] = 2 * tile[i];", tile, twice, head=head)
+    s.once("crop", "in x, out y", crop + WITHIN, twice, y, head=head)
+    return s
+
+
+def check_padding():
+    """Padding that nobody writes is no finding, also if nobody knows what would have reached a result."""
+    document = asked(recorded(padded("padded"), "padded"), code=0)
+    check_in("padded: harmless", "1 output is not completely written", question(document, "replay")["harmless"])
+    for task, (name, more) in enumerate((("double", {"double": CRASHES}), ("crop", {"crop": CRASHES})), 1):
+        document = asked(recorded(padded(f"padded-{name}", **more), f"padded-{name}", code=3), code=1)
+        check(f"padded, {name} crashes: what is accused", [(f["kind"], f["kernel"], f["tasks"], f["follows"]) for f in document["findings"]],
+              [("crash", name, [task], None)])
+        check(f"padded, {name} crashes: the padding is no evidence", [text for text in document["findings"][0]["evidence"] if "load" in text], [])
+        replay = question(document, "replay")
+        check(f"padded, {name} crashes: numbers", [replay[key] for key in ("tasks", "findings", "not_asked")], [task, 1, 1])
+        for part in ("the task did not complete", "1 output is not completely written", "the run failed"):
+            check_in(f"padded, {name} crashes: not asked", part, replay["why"])
+    check_padding_of_killed()
+    check_padding_late()
+    check_padding_of_broken()
+
+
+def check_padding_of_killed():
+    """The run of a correct program is killed while its last task runs."""
+    started, hold, dump = root / "padded-started", root / "padded-hold", root / "padded-killed"
+    wait = f'FILE *f = fopen("{started}", "w"); if (f) fclose(f); while (access("{hold}", F_OK) == 0) usleep(1000);'
+    hold.touch()
+    run = subprocess.Popen([GLASSBOX, "run", padded("padded-killed", crop=wait).write(), "-o", dump, "--dump-tensor", "--timeout", "100"],
+                           env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    kill_chips(run, started)
+    hold.unlink()
+    document = asked(dump, code=1)
+    check("padded, killed: the run", [f["tasks"] for f in document["findings"]], [[2]])
+    check_in("padded, killed: the run", "SIGKILL", document["findings"][0]["sentence"])
+    check_in("padded, killed: not asked", "1 output is not completely written", question(document, "replay")["why"] or "")
+
+
+def check_padding_late():
+    """A call that does not return in time is no evidence; that it was made is said."""
+    late = f"if (tile[{N}] == tile[{N}] && tile[{N}] != 0) sleep(30);"  # new memory holds NaN, or 0
+    document = asked(recorded(padded("padded-late", double=late), "padded-late"), "--timeout", "1", code=0)
+    check_in("padded, late: why", "1 output is not completely written, and whether that matters is not known", question(document, "replay")["why"])
+    check_in("padded, late: why", "--timeout", question(document, "replay")["why"])
+    check("padded, late: numbers", [question(document, "replay")[key] for key in ("tasks", "findings", "harmless")], [3, 0, None])
+
+
+def check_padding_of_broken():
+    """A task that fails whatever it reads is accused, and not the one that left its padding."""
+    marker = root / "padded-broken-now"
+    dump = recorded(padded("padded-broken", double=f'if (access("{marker}", F_OK) == 0) {{ {CRASHES} }}'), "padded-broken")
+    marker.touch()
+    check("padded, broken: what is accused", [(f["kernel"], f["tasks"]) for f in asked(dump, code=1)["findings"]], [("double", [1])])
+
+
+def check_index_of_nobody():
+    """A task crashes because of an element that nobody wrote: the crash comes first, and the element is evidence."""
+    s = Scene("unwritten-index")
+    x, where, y = s.tensor("x"), s.temporary("where", (N,), "int32"), s.output("y")
+    s.once("index", "in x, out int32_t where", "for (int k = 0; k < n; ++k) if (k != 40) where[k] = k + 1;", x, where)  # they count from 1
+    s.once("gather", "in x, in int32_t where, out y",
+           f"for (int k = 0; k < n; ++k) {{ if (where[k] < 1 || where[k] > {N}) {{ {CRASHES} }} y[k] = x[where[k] - 1]; }}", x, where, y)
+    document = asked(recorded(s, "unwritten-index", code=3), code=1)
+    check("index of nobody: what is accused", [(f["kind"], f["kernel"], f["tasks"]) for f in document["findings"]], [("crash", "gather", [1])])
+    evidence = [text for text in document["findings"][0]["evidence"] if "does not write" in text]
+    check("index of nobody: evidence", len(evidence), 1)
+    for part in ("task 0", "does not write 1 element of argument 1 where", "[40]", "argument 1 where[40] of task 1 (gather)", "does not fail"):
+        check_in("index of nobody: evidence", part, "".join(evidence))
 
 
 # --- culprits and victims between tasks ---
@@ -670,5 +760,6 @@ def check_usage():
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_overrun, check_consequences,
-                       check_habits, check_order, check_run, check_unchecked, check_far, check_good, check_usage))
+    sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_padding,
+                       check_index_of_nobody, check_overrun, check_consequences, check_habits, check_order, check_run, check_unchecked, check_far,
+                       check_good, check_usage))

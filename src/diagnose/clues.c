@@ -118,14 +118,19 @@ static gbx_status find_end(gbx_inquiry *q, uint64_t *out_task) {
     return NULL;
 }
 
+bool gbx_inquiry_has_failed(const gbx_inquiry *q) {
+    const gbx_record_outcome *outcome = gbx_reader_outcome(q->reader);
+    return (gbx_reader_get_origin(q->reader)->known & GBX_KNOWN_STATUS) &&
+           !gbx_reader_has_ended_well(q->reader) &&
+           gbx_reader_ending(q->reader) != GBX_ENDING_RECORDS_LOST &&
+           !(outcome && outcome->fault == GBX_OUTCOME_GUARD);
+}
+
 static gbx_status take_end(gbx_inquiry *q) {
     const gbx_record_outcome *outcome = gbx_reader_outcome(q->reader);
     uint64_t task;
     q->d->outcome = outcome;
-    if (!(gbx_reader_get_origin(q->reader)->known & GBX_KNOWN_STATUS) ||
-        gbx_reader_has_ended_well(q->reader) ||
-        gbx_reader_ending(q->reader) == GBX_ENDING_RECORDS_LOST ||
-        (outcome && outcome->fault == GBX_OUTCOME_GUARD))
+    if (!gbx_inquiry_has_failed(q))
         return NULL;
     GBX_TRY(find_end(q, &task));
     bool is_hang = outcome && outcome->fault == GBX_OUTCOME_HANG;

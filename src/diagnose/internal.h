@@ -39,6 +39,7 @@ GBX_MUST_USE gbx_status gbx_inquiry_open_session(const gbx_inquiry *q,
 
 GBX_MUST_USE gbx_status gbx_clues_of_dump(gbx_inquiry *q);
 GBX_MUST_USE gbx_status gbx_clues_of_run(gbx_inquiry *q);
+bool gbx_inquiry_has_failed(const gbx_inquiry *q); /* the run, and not just by its guard */
 GBX_MUST_USE gbx_status gbx_clues_of_audit(gbx_inquiry *q);
 GBX_MUST_USE gbx_status gbx_inquiry_add_audit(gbx_inquiry *q, uint64_t index); /* one of them */
 GBX_MUST_USE gbx_status gbx_clues_of_kernels(gbx_inquiry *q);
