@@ -553,7 +553,9 @@ def check_padding_of_broken():
     marker = root / "padded-broken-now"
     dump = recorded(padded("padded-broken", double=f'if (access("{marker}", F_OK) == 0) {{ {CRASHES} }}'), "padded-broken")
     marker.touch()
-    check("padded, broken: what is accused", [(f["kernel"], f["tasks"]) for f in asked(dump, code=1)["findings"]], [("double", [1])])
+    document = asked(dump, code=1)
+    check("padded, broken: what is accused", [(f["kernel"], f["tasks"]) for f in document["findings"]], [("double", [1])])
+    check_in("padded, broken: not asked", "a task that reads it fails, whatever it holds", question(document, "replay")["why"] or "")
 
 
 def check_index_of_nobody():

@@ -25,7 +25,7 @@
 
 enum {
     PARTS = 4,  /* that a set is divided into */
-    PASSES = 16 /* sets that are not followed then count as reaching a result */
+    PASSES = 16 /* then a set that was not divided counts as a whole */
 };
 #define FOLLOW_NS (60 * GBX_NS_PER_SECOND) /* likewise; each of the two rounds */
 
@@ -74,9 +74,9 @@ static int compare_sources(const void *a, const void *b) {
     return order != 0 ? order : (x > y) - (x < y);
 }
 
-static gbx_status add_set(gbx_follow *f, size_t first, size_t count, bool is_exact) {
+static gbx_status add_set(gbx_follow *f, gbx_follow_set set) {
     GBX_TRY(gbx_array_reserve(&f->queue, &f->queue_capacity, f->queue_count + 1, doing));
-    f->queue[f->queue_count++] = (gbx_follow_set){first, count, is_exact};
+    f->queue[f->queue_count++] = set;
     return NULL;
 }
 
@@ -93,7 +93,7 @@ static gbx_status make_sets(gbx_follow *f) {
              end < f->source_count && compare_kernels(f->sources[first], f->sources[end]) == 0;
              ++end)
             ;
-        GBX_TRY(add_set(f, first, end - first, false));
+        GBX_TRY(add_set(f, (gbx_follow_set){.first = first, .count = end - first}));
     }
     return NULL;
 }
@@ -168,14 +168,17 @@ static void name_user(gbx_follow *f, const gbx_follow_set *done, const gbx_follo
     finding->owner = user->access;
 }
 
-static gbx_status divide(gbx_follow *f, gbx_follow_set reaching) {
-    size_t step = (reaching.count + PARTS - 1) / PARTS;
-    if (!reaching.is_exact)
-        return add_set(f, reaching.first, reaching.count, true);
-    for (size_t at = 0; at < reaching.count && reaching.count > 1; at += step) {
-        size_t rest = reaching.count - at;
-        GBX_TRY(add_set(f, reaching.first + at, rest < step ? rest : step, true));
-    }
+static gbx_status divide(gbx_follow *f, gbx_follow_set set, gbx_follow_outcome otherwise) {
+    size_t end = set.first + set.count, step = (set.count + PARTS - 1) / PARTS;
+    if (is_one(&set))
+        return NULL;
+    if (!set.is_exact)
+        step = set.count;
+    for (size_t at = set.first; at < end; at += step)
+        GBX_TRY(add_set(f, (gbx_follow_set){.first = at,
+                                            .count = end - at < step ? end - at : step,
+                                            .is_exact = true,
+                                            .otherwise = otherwise}));
     return NULL;
 }
 
@@ -196,8 +199,10 @@ static gbx_status conclude(gbx_follow *f, const gbx_follow_set *set, uint32_t nu
     bool is_reaching = f->reached & bit, is_ending = f->ending & bit, is_late = f->late & bit;
     if (is_reaching || is_ending)
         name_user(f, set, &f->users[number]);
-    if (is_reaching || ((is_ending || is_late) && !is_one(set)))
-        return divide(f, *set);
+    if (is_reaching)
+        return divide(f, *set, f->has_failed ? GBX_FOLLOW_UNSEEN : GBX_FOLLOW_MATTERS);
+    if ((is_ending || is_late) && !is_one(set))
+        return divide(f, *set, is_ending ? GBX_FOLLOW_UNSEEN : GBX_FOLLOW_LATE);
     settle(f, set,
            is_ending                ? GBX_FOLLOW_ENDS
            : is_late                ? GBX_FOLLOW_LATE
@@ -218,9 +223,8 @@ static gbx_status follow_sets(gbx_follow *f) {
         for (uint32_t i = 0; i < count; ++i)
             GBX_TRY(conclude(f, &sets[i], i));
     }
-    /* Each of those that are left reaches something, or so does another one of its set. */
-    for (; first < f->queue_count && f->has_failed; ++first)
-        settle(f, &f->queue[first], GBX_FOLLOW_UNSEEN, 0);
+    for (; first < f->queue_count; ++first)
+        settle(f, &f->queue[first], f->queue[first].otherwise, 0);
     return NULL;
 }
 
@@ -253,11 +257,14 @@ static gbx_status report_lack(gbx_inquiry *q, size_t count, const char *why) {
 }
 
 /* How many clues were dropped, by outcome. */
-static gbx_status report_dropped(gbx_inquiry *q, const size_t dropped[GBX_FOLLOW_ENDS + 1]) {
+static gbx_status report_dropped(const gbx_follow *f, const size_t dropped[GBX_FOLLOW_ENDS + 1]) {
+    gbx_inquiry *q = f->q;
     size_t harmless = dropped[GBX_FOLLOW_HARMLESS];
     for (int i = 0; i <= GBX_FOLLOW_ENDS; ++i)
         q->d->asked[GBX_ASKED_REPLAY].findings -= dropped[i];
-    GBX_TRY(report_lack(q, dropped[GBX_FOLLOW_UNSEEN], "the run failed"));
+    GBX_TRY(report_lack(q, dropped[GBX_FOLLOW_UNSEEN],
+                        f->has_failed ? "the run failed"
+                                      : "a task that reads it fails, whatever it holds"));
     GBX_TRY(report_lack(q, dropped[GBX_FOLLOW_LATE],
                         "calls with other values there did not return in time; --timeout gives "
                         "them more"));
@@ -317,7 +324,7 @@ static gbx_status drop_clues(gbx_follow *f) {
             ++dropped[outcome];
     }
     q->clue_count = kept;
-    return report_dropped(q, dropped);
+    return report_dropped(f, dropped);
 }
 
 /* All sources that may be harmless, or suspects. */

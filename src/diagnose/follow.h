@@ -34,7 +34,7 @@ typedef enum gbx_follow_outcome {
     GBX_FOLLOW_MATTERS,  /* or cannot be followed */
     GBX_FOLLOW_HARMLESS, /* changes no result */
     GBX_FOLLOW_LATE,     /* not known: a call with other values did not return in time */
-    GBX_FOLLOW_UNSEEN,   /* not known: the run failed, so there are no results */
+    GBX_FOLLOW_UNSEEN,   /* not known: the run failed, or a task that reads it fails in any case */
     GBX_FOLLOW_ENDS      /* a task that ended the run does not fail with other values there */
 } gbx_follow_outcome;
 
@@ -61,6 +61,7 @@ typedef struct gbx_follow_set {
     size_t count;
     bool is_exact; /* is followed by itself; else what depends on any set that a task reads counts
                       as depending on all of them, which takes one question */
+    gbx_follow_outcome otherwise; /* if it is not followed */
 } gbx_follow_set;
 
 /* The first task whose outputs depend on what a set left unwritten. */
