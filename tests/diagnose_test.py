@@ -379,8 +379,8 @@ def check_levels():
     """What a dump does not hold is not asked, and nothing is claimed of it."""
     scene = make_wrong()
     for name, options in (("stats", ("--dump-tensor=stats",)), ("hybrid", ("--dump-tensor=hybrid", "--dump-filter", "arg=1")),
-                          ("partial", ("--dump-tensor=partial", "--dump-filter", "task=1")), ("filtered", ("--dump-filter", "role=output")),
-                          ("cut", ("--dump-max-tensor", 16))):
+                          ("partial", ("--dump-tensor=partial", "--dump-filter", "task=1")), ("unmarked", ("--dump-tensor=partial",)),
+                          ("filtered", ("--dump-filter", "role=output")), ("cut", ("--dump-max-tensor", 16))):
         dump = recorded(scene, name, *options)
         has_all_of_1 = name == "partial"
         text, document = told(dump, code=int(has_all_of_1))
@@ -390,6 +390,10 @@ def check_levels():
             there = question(document, one)
             check(f"{name}: {one}", (there["tasks"], there["not_asked"]), (1, count - 1) if has_all_of_1 else (0, count))
         check_never_right(name, text)
+        with_tensors, with_outputs = {"partial": (1, 1), "unmarked": (0, 0)}.get(name, (2, 2))
+        for one, there in (("audit", with_tensors), ("nan", with_outputs)):
+            check(f"{name}: {one}", [question(document, one)[key] for key in ("tasks", "not_asked")], [there, count - there])
+        check_in(f"{name}: audited", f"{with_tensors} audited", text)
         if name != "cut" and not has_all_of_1:
             check(f"{name}: why no kernel was called", question(document, "replay")["why"], "the dump lacks data that the task needs")
         check(f"{name}: says what was not asked", (f"not asked of {count} task" in text or has_all_of_1, "run again" in text), (True, True))
@@ -556,6 +560,33 @@ def check_padding_of_broken():
     document = asked(dump, code=1)
     check("padded, broken: what is accused", [(f["kernel"], f["tasks"]) for f in document["findings"]], [("double", [1])])
     check_in("padded, broken: not asked", "a task that reads it fails, whatever it holds", question(document, "replay")["why"] or "")
+
+
+def check_nan_of_new_memory():
+    """NaNs of new memory are none that a task made, also if no kernel may be called; other NaNs are a finding without any golden."""
+    own = {**ENVIRONMENT, "GLASSBOX_CACHE": str(root / "nan-cache")}
+    for name, made in (("new", ""), ("made", "tile[3] = x[3] / 0 - x[3] / 0;")):
+        s = Scene(f"nan-{name}")
+        x, tile, y = s.tensor("x"), s.temporary("tile", (N + PAD,)), s.output("y")
+        s.once("load", "in x, out tile", f"for (int i = 0; i < {N}; ++i) tile[i] = x[i]; {made}", x, tile)
+        s.once("crop", "in x, out y", WITHIN, tile, y)
+        for level in ("full", "stats"):
+            dump = root / f"nan-{name}-{level}"
+            done = glassbox("run", s.write(), "-o", dump, f"--dump-tensor={level}", environment=own)
+            check(f"{dump.name}: run", done.returncode, 0)
+            padding = np.frombuffer((dump / "tensor_dump/tensor_dump.bin").read_bytes(), np.uint8)
+            check(f"{dump.name}: new memory holds NaN", level == "stats" or b"\xff\x7f" * 2 * PAD in padding.tobytes(), True)
+        sources = [pathlib.Path(kernel["source"]) for kernel in s.kernels.values()]
+        shutil.rmtree(root / "nan-cache")
+        for source in sources:
+            source.unlink()
+        is_made = name == "made"
+        document = asked(root / f"nan-{name}-full", code=int(is_made), environment=own)
+        check(f"nan {name}: what is accused", named(document), [("nan", "load", "tile", [0])] * is_made)
+        check(f"nan {name}: no kernel was called", question(document, "replay")["tasks"], 0)
+        document = asked(root / f"nan-{name}-stats", code=0, environment=own)
+        check(f"nan {name}, statistics: asked", [question(document, "nan")[key] for key in ("tasks", "findings", "not_asked")], [2, 0, 0])
+        check_in(f"nan {name}, statistics: why", "without their bits", question(document, "nan")["why"] or "")
 
 
 def check_index_of_nobody():
@@ -763,5 +794,5 @@ def check_usage():
 
 if __name__ == "__main__":
     sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_padding,
-                       check_index_of_nobody, check_overrun, check_consequences, check_habits, check_order, check_run, check_unchecked, check_far,
+                       check_nan_of_new_memory, check_index_of_nobody, check_overrun, check_consequences, check_habits, check_order, check_run, check_unchecked, check_far,
                        check_good, check_usage))
