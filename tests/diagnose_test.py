@@ -58,7 +58,7 @@ def asked(dump, *options, code, stderr="", environment=ENVIRONMENT):
     check(f"{what}: exit code and stderr", (done.returncode, done.stderr), (code, stderr))
     document = json.loads(done.stdout or '{"findings": [], "asked": [], "tasks": 0, "left_out": 0, "dump": {}}')
     check_form(what, document)
-    if "--no-save" not in options:
+    if "--no-save" not in options and "--task" not in options:
         check(f"{what}: what is kept", (pathlib.Path(dump) / "diagnosis.json").read_text(), done.stdout)
     return document
 
@@ -279,7 +279,9 @@ def check_tasks(dump, scene):
     of_id = next(e["task_id"] for e in manifest(dump)["tensors"] if e["task_seq"] == 7)
     for options, code, kernels, chosen in ((("--task", of_id), 1, [("wrong", [7])], 1),
                                            (("--task", "1..4"), 1, [("wrong", [1]), ("over", [3])], 4), (("--task", "10", "--task", "0"), 0, [], 2)):
-        document = asked(dump, *options, "--no-save", code=code)
+        before = (dump / "diagnosis.json").read_bytes()
+        document = asked(dump, *options, code=code)
+        check(f"{options}: the verdict about all tasks is kept", ((dump / "diagnosis.json").read_bytes() == before, json.loads(before)["left_out"]), (True, 0))
         check(f"{options}: what is accused", [(f["kernel"], f["tasks"]) for f in document["findings"]], kernels)
         check(f"{options}: numbers", (document["tasks"], document["left_out"]), (len(scene.tasks), len(scene.tasks) - chosen))
         for name in ("replay", "races", "references", "sanitizers"):
@@ -294,16 +296,19 @@ def check_saving(dump):
     text_of(dump, "--task", "10", code=0)
     check("--no-save keeps nothing", (kept.exists(), sorted(p.name for p in dump.glob("*.tmp"))), (False, []))
     kept.mkdir()
-    done = glassbox("diagnose", dump, "--task", "7", "--json")
+    done = glassbox("diagnose", dump, "--json")
     check("cannot be kept: exit code, lines of stderr", (done.returncode, done.stderr.count("\n")), (1, 1))
     for part in ("glassbox diagnose: warning: ", str(kept), "--no-save"):
         check_in("cannot be kept", part, done.stderr)
-    check("cannot be kept: is shown", json.loads(done.stdout)["findings"][0]["tasks"], [7])
+    check("cannot be kept: is shown", json.loads(done.stdout)["findings"][0]["tasks"], [1, 7])
     check("cannot be kept: nothing is left", sorted(p.name for p in dump.glob("diagnosis.json*")), ["diagnosis.json"])
     kept.rmdir()
-    text, document = told(dump, "--task", "7", code=1)
+    text, document = told(dump, code=1)
     check("text keeps the document, too", document["findings"][0]["sentence"], text.split("\n")[0])
+    kept.unlink()
+    text = glassbox("diagnose", dump, "--task", "7").stdout
     check_in("--task: left out", f"{document['tasks'] - 1} tasks", text.split("left out", 1)[-1])
+    check("--task: nothing is kept", kept.exists(), False)
 
 
 # --- whose code is run, and where references are ---
@@ -774,6 +779,28 @@ def check_run_diagnose(folder):
     first = json.loads((root / "alone/diagnosis.json").read_text())["findings"][0]
     check_in("run --diagnose: the verdict is printed", f"\n{first['sentence']}\n", text.stdout)
     check("run --diagnose: needs no advice", "next: glassbox diagnose" in text.stdout, False)
+    check_run_diagnose_little(folder)
+
+
+def check_run_diagnose_little(folder):
+    """--diagnose asks also a dump that holds nothing of a task, and that of a graph that was refused."""
+    done = glassbox("run", folder, "--diagnose", "--dump-tensor=partial", "-o", root / "unmarked-golden")
+    check("run --diagnose, no entries: exit code", done.returncode, 1)
+    kept = json.loads((root / "unmarked-golden/diagnosis.json").read_text())
+    check("run --diagnose, no entries: kept", [(f["kind"], f["task_seq"]) for f in kept["findings"]], [("wrong_output", None)])
+    check_in("run --diagnose, no entries", f"\n{kept['findings'][0]['sentence']}\n", done.stdout)
+    s = Scene("refused")
+    s.once("copy", ARGS, COPY, s.tensor("x"), s.output("y"), core="aic")
+    dump = root / "refused"
+    done = glassbox("run", s.write(), "--diagnose", "-o", dump)
+    check("run --diagnose, refused: exit code", done.returncode, 2)
+    kept = (dump / "diagnosis.json").read_text()
+    check("run --diagnose, refused: kept", [(f["kind"], f["task_seq"]) for f in json.loads(kept)["findings"]], [("failed_run", None)])
+    check_in("run --diagnose, refused", "\nthe run failed: task 0 (kernel copy): ", done.stdout)
+    (dump / "diagnosis.json").unlink()
+    again = glassbox("run", s.write(), "--diagnose", "-o", dump)
+    check("run --diagnose: the dump of an earlier run is not asked", (again.returncode, again.stdout.count("the run failed"), (dump / "diagnosis.json").exists()),
+          (2, 0, False))
 
 
 def check_good():
