@@ -567,6 +567,23 @@ def check_padding_of_broken():
     check_in("padded, broken: not asked", "a task that reads it fails, whatever it holds", question(document, "replay")["why"] or "")
 
 
+def check_sharing_of_failed_runs():
+    """A task crashes while another one writes its own row of a buffer that both declare: nobody knows which rows the first would have read."""
+    folder = root / "scenes-sharing/padded"
+    zoo = pathlib.Path(__file__).resolve().parent / "zoo/scenes"
+    shutil.copytree(zoo / "padded", folder)
+    shutil.copy(zoo / "graph.h", folder.parent)
+    source = folder / "kernels/prefix.c"
+    wait = ("    const float *next = gbx_tensor_f32(all) + 3 * all->strides[0];\n    float before;\n    memcpy(&before, next, sizeof before);\n"
+            "    for (int i = 0; i < 1000 && memcmp(&before, next, sizeof before) == 0; ++i)\n        usleep(1000);\n")  # task 28 writes this row
+    source.write_text("#include <string.h>\n#include <unistd.h>\n" + source.read_text().replace(
+        "    for (int64_t j = 0;", f"    if (gbx_arg_i32(args, 2) == 2) {{\n{wait}    {CRASHES}\n    }}\n    for (int64_t j = 0;", 1))
+    dump = recorded(folder, "sharing", "--runtime", "host_build_graph", code=3)
+    document = asked(dump, code=1)
+    check("sharing: what is accused", [(f["kind"], f["kernel"], f["tasks"]) for f in document["findings"]], [("crash", "prefix", [21])])
+    check("sharing: the pair is evidence", [text for text in document["findings"][0]["evidence"] if "task 28 (put)" in text] != [], True)
+
+
 def check_nan_of_new_memory():
     """NaNs of new memory are none that a task made, also if no kernel may be called; other NaNs are a finding without any golden."""
     own = {**ENVIRONMENT, "GLASSBOX_CACHE": str(root / "nan-cache")}
@@ -821,5 +838,6 @@ def check_usage():
 
 if __name__ == "__main__":
     sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_padding,
-                       check_nan_of_new_memory, check_index_of_nobody, check_overrun, check_consequences, check_habits, check_order, check_run, check_unchecked, check_far,
+                       check_sharing_of_failed_runs, check_nan_of_new_memory, check_index_of_nobody, check_overrun, check_consequences, check_habits,
+                       check_order, check_run, check_unchecked, check_far,
                        check_good, check_usage))
