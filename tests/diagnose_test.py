@@ -58,7 +58,7 @@ def asked(dump, *options, code, stderr="", environment=ENVIRONMENT):
     check(f"{what}: exit code and stderr", (done.returncode, done.stderr), (code, stderr))
     document = json.loads(done.stdout or '{"findings": [], "asked": [], "tasks": 0, "left_out": 0, "dump": {}}')
     check_form(what, document)
-    if "--no-save" not in options:
+    if "--no-save" not in options and "--task" not in options:
         check(f"{what}: what is kept", (pathlib.Path(dump) / "diagnosis.json").read_text(), done.stdout)
     return document
 
@@ -279,7 +279,9 @@ def check_tasks(dump, scene):
     of_id = next(e["task_id"] for e in manifest(dump)["tensors"] if e["task_seq"] == 7)
     for options, code, kernels, chosen in ((("--task", of_id), 1, [("wrong", [7])], 1),
                                            (("--task", "1..4"), 1, [("wrong", [1]), ("over", [3])], 4), (("--task", "10", "--task", "0"), 0, [], 2)):
-        document = asked(dump, *options, "--no-save", code=code)
+        before = (dump / "diagnosis.json").read_bytes()
+        document = asked(dump, *options, code=code)
+        check(f"{options}: the verdict about all tasks is kept", ((dump / "diagnosis.json").read_bytes() == before, json.loads(before)["left_out"]), (True, 0))
         check(f"{options}: what is accused", [(f["kernel"], f["tasks"]) for f in document["findings"]], kernels)
         check(f"{options}: numbers", (document["tasks"], document["left_out"]), (len(scene.tasks), len(scene.tasks) - chosen))
         for name in ("replay", "races", "references", "sanitizers"):
@@ -294,16 +296,19 @@ def check_saving(dump):
     text_of(dump, "--task", "10", code=0)
     check("--no-save keeps nothing", (kept.exists(), sorted(p.name for p in dump.glob("*.tmp"))), (False, []))
     kept.mkdir()
-    done = glassbox("diagnose", dump, "--task", "7", "--json")
+    done = glassbox("diagnose", dump, "--json")
     check("cannot be kept: exit code, lines of stderr", (done.returncode, done.stderr.count("\n")), (1, 1))
     for part in ("glassbox diagnose: warning: ", str(kept), "--no-save"):
         check_in("cannot be kept", part, done.stderr)
-    check("cannot be kept: is shown", json.loads(done.stdout)["findings"][0]["tasks"], [7])
+    check("cannot be kept: is shown", json.loads(done.stdout)["findings"][0]["tasks"], [1, 7])
     check("cannot be kept: nothing is left", sorted(p.name for p in dump.glob("diagnosis.json*")), ["diagnosis.json"])
     kept.rmdir()
-    text, document = told(dump, "--task", "7", code=1)
+    text, document = told(dump, code=1)
     check("text keeps the document, too", document["findings"][0]["sentence"], text.split("\n")[0])
+    kept.unlink()
+    text = glassbox("diagnose", dump, "--task", "7").stdout
     check_in("--task: left out", f"{document['tasks'] - 1} tasks", text.split("left out", 1)[-1])
+    check("--task: nothing is kept", kept.exists(), False)
 
 
 # --- whose code is run, and where references are ---
@@ -379,8 +384,8 @@ def check_levels():
     """What a dump does not hold is not asked, and nothing is claimed of it."""
     scene = make_wrong()
     for name, options in (("stats", ("--dump-tensor=stats",)), ("hybrid", ("--dump-tensor=hybrid", "--dump-filter", "arg=1")),
-                          ("partial", ("--dump-tensor=partial", "--dump-filter", "task=1")), ("filtered", ("--dump-filter", "role=output")),
-                          ("cut", ("--dump-max-tensor", 16))):
+                          ("partial", ("--dump-tensor=partial", "--dump-filter", "task=1")), ("unmarked", ("--dump-tensor=partial",)),
+                          ("filtered", ("--dump-filter", "role=output")), ("cut", ("--dump-max-tensor", 16))):
         dump = recorded(scene, name, *options)
         has_all_of_1 = name == "partial"
         text, document = told(dump, code=int(has_all_of_1))
@@ -390,6 +395,12 @@ def check_levels():
             there = question(document, one)
             check(f"{name}: {one}", (there["tasks"], there["not_asked"]), (1, count - 1) if has_all_of_1 else (0, count))
         check_never_right(name, text)
+        with_tensors, with_outputs = {"partial": (1, 1), "unmarked": (0, 0)}.get(name, (2, 2))
+        for one, there in (("audit", with_tensors), ("nan", with_outputs)):
+            check(f"{name}: {one}", [question(document, one)[key] for key in ("tasks", "not_asked")], [there, count - there])
+        check_in(f"{name}: audited", f"{with_tensors} audited", text)
+        if name != "cut" and not has_all_of_1:
+            check(f"{name}: why no kernel was called", question(document, "replay")["why"], "the dump lacks data that the task needs")
         check(f"{name}: says what was not asked", (f"not asked of {count} task" in text or has_all_of_1, "run again" in text), (True, True))
     check_damage(scene)
 
@@ -460,13 +471,8 @@ def check_failed_runs():
     check_killed()
 
 
-def check_killed():
-    """The chip's process is killed while a task runs: the task is named, and nothing crashes."""
-    started = root / "killed-started"
-    body = f'FILE *f = fopen("{started}", "w"); if (f) fclose(f); for (y[0] = x[0]; n > 0;) usleep(1000);'
-    folder, dump = make_failing("killed", body).write(), root / "killed"
-    run = subprocess.Popen([GLASSBOX, "run", folder, "-o", dump, "--dump-tensor", "--timeout", "100"], env=ENVIRONMENT, stdout=subprocess.PIPE,
-                           stderr=subprocess.PIPE)
+def kill_chips(run, started):
+    """Kills the processes of a run's chips once a kernel has made a file; the run must fail."""
     while not started.exists() and run.poll() is None:
         time.sleep(0.02)
     chips = pathlib.Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
@@ -475,10 +481,149 @@ def check_killed():
         os.kill(int(chip), signal.SIGKILL)
     run.communicate()
     check("killed: exit code of the run", run.returncode, 3)
+
+
+def check_killed():
+    """The chip's process is killed while a task runs: the task is named, and nothing crashes."""
+    started = root / "killed-started"
+    body = f'FILE *f = fopen("{started}", "w"); if (f) fclose(f); for (y[0] = x[0]; n > 0;) usleep(1000);'
+    folder, dump = make_failing("killed", body).write(), root / "killed"
+    run = subprocess.Popen([GLASSBOX, "run", folder, "-o", dump, "--dump-tensor", "--timeout", "100"], env=ENVIRONMENT, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE)
+    kill_chips(run, started)
     document = asked(dump, "--timeout", "1", code=1)
     sentences = " ".join(finding["sentence"] for finding in document["findings"])
     check("killed: accused", {task for finding in document["findings"] for task in finding["tasks"]} <= {1}, True)
     check("killed: the run failed", "killed" in sentences or "died" in sentences or "SIGKILL" in sentences, True)
+
+
+# --- elements that nobody writes ---
+
+PAD = 4  # elements of a tile behind those that are written
+CRASHES = "int *volatile bad = (int *)16; *bad = 1;"
+WITHIN = " for (int i = 0; i < n; ++i) y[i] = x[i];"  # what is used of a tile
+
+
+def padded(name, double="", crop=""):
+    """A tile that is longer than what is loaded into it; all of it is doubled, and only what was loaded is used."""
+    s = Scene(name)
+    x, tile, twice, y = s.tensor("x"), s.temporary("tile", (N + PAD,)), s.temporary("twice", (N + PAD,)), s.output("y")
+    head = "#include <unistd.h>\n#include <stdio.h>"
+    s.once("load", "in x, out tile", f"for (int i = 0; i < {N}; ++i) tile[i] = x[i];", x, tile)
+    s.once("double", "in tile, out twice", f"{double} for (int i = 0; i < n; ++i) twice[i] = 2 * tile[i];", tile, twice, head=head)
+    s.once("crop", "in x, out y", crop + WITHIN, twice, y, head=head)
+    return s
+
+
+def check_padding():
+    """Padding that nobody writes is no finding, also if nobody knows what would have reached a result."""
+    document = asked(recorded(padded("padded"), "padded"), code=0)
+    check_in("padded: harmless", "1 output is not completely written", question(document, "replay")["harmless"])
+    for task, (name, more) in enumerate((("double", {"double": CRASHES}), ("crop", {"crop": CRASHES})), 1):
+        document = asked(recorded(padded(f"padded-{name}", **more), f"padded-{name}", code=3), code=1)
+        check(f"padded, {name} crashes: what is accused", [(f["kind"], f["kernel"], f["tasks"], f["follows"]) for f in document["findings"]],
+              [("crash", name, [task], None)])
+        check(f"padded, {name} crashes: the padding is no evidence", [text for text in document["findings"][0]["evidence"] if "load" in text], [])
+        replay = question(document, "replay")
+        check(f"padded, {name} crashes: numbers", [replay[key] for key in ("tasks", "findings", "not_asked")], [task, 1, 1])
+        for part in ("the task did not complete", "1 output is not completely written", "the run failed"):
+            check_in(f"padded, {name} crashes: not asked", part, replay["why"])
+    check_padding_of_killed()
+    check_padding_late()
+    check_padding_of_broken()
+
+
+def check_padding_of_killed():
+    """The run of a correct program is killed while its last task runs."""
+    started, hold, dump = root / "padded-started", root / "padded-hold", root / "padded-killed"
+    wait = f'FILE *f = fopen("{started}", "w"); if (f) fclose(f); while (access("{hold}", F_OK) == 0) usleep(1000);'
+    hold.touch()
+    run = subprocess.Popen([GLASSBOX, "run", padded("padded-killed", crop=wait).write(), "-o", dump, "--dump-tensor", "--timeout", "100"],
+                           env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    kill_chips(run, started)
+    hold.unlink()
+    document = asked(dump, code=1)
+    check("padded, killed: the run", [f["tasks"] for f in document["findings"]], [[2]])
+    check_in("padded, killed: the run", "SIGKILL", document["findings"][0]["sentence"])
+    check_in("padded, killed: not asked", "1 output is not completely written", question(document, "replay")["why"] or "")
+
+
+def check_padding_late():
+    """A call that does not return in time is no evidence; that it was made is said."""
+    late = f"if (tile[{N}] == tile[{N}] && tile[{N}] != 0) sleep(30);"  # new memory holds NaN, or 0
+    document = asked(recorded(padded("padded-late", double=late), "padded-late"), "--timeout", "1", code=0)
+    check_in("padded, late: why", "1 output is not completely written, and whether that matters is not known", question(document, "replay")["why"])
+    check_in("padded, late: why", "--timeout", question(document, "replay")["why"])
+    check("padded, late: numbers", [question(document, "replay")[key] for key in ("tasks", "findings", "harmless")], [3, 0, None])
+
+
+def check_padding_of_broken():
+    """A task that fails whatever it reads is accused, and not the one that left its padding."""
+    marker = root / "padded-broken-now"
+    dump = recorded(padded("padded-broken", double=f'if (access("{marker}", F_OK) == 0) {{ {CRASHES} }}'), "padded-broken")
+    marker.touch()
+    document = asked(dump, code=1)
+    check("padded, broken: what is accused", [(f["kernel"], f["tasks"]) for f in document["findings"]], [("double", [1])])
+    check_in("padded, broken: not asked", "a task that reads it fails, whatever it holds", question(document, "replay")["why"] or "")
+
+
+def check_sharing_of_failed_runs():
+    """A task crashes while another one writes its own row of a buffer that both declare: nobody knows which rows the first would have read."""
+    folder = root / "scenes-sharing/padded"
+    zoo = pathlib.Path(__file__).resolve().parent / "zoo/scenes"
+    shutil.copytree(zoo / "padded", folder)
+    shutil.copy(zoo / "graph.h", folder.parent)
+    source = folder / "kernels/prefix.c"
+    wait = ("    const float *next = gbx_tensor_f32(all) + 3 * all->strides[0];\n    float before;\n    memcpy(&before, next, sizeof before);\n"
+            "    for (int i = 0; i < 1000 && memcmp(&before, next, sizeof before) == 0; ++i)\n        usleep(1000);\n")  # task 28 writes this row
+    source.write_text("#include <string.h>\n#include <unistd.h>\n" + source.read_text().replace(
+        "    for (int64_t j = 0;", f"    if (gbx_arg_i32(args, 2) == 2) {{\n{wait}    {CRASHES}\n    }}\n    for (int64_t j = 0;", 1))
+    dump = recorded(folder, "sharing", "--runtime", "host_build_graph", code=3)
+    document = asked(dump, code=1)
+    check("sharing: what is accused", [(f["kind"], f["kernel"], f["tasks"]) for f in document["findings"]], [("crash", "prefix", [21])])
+    check("sharing: the pair is evidence", [text for text in document["findings"][0]["evidence"] if "task 28 (put)" in text] != [], True)
+
+
+def check_nan_of_new_memory():
+    """NaNs of new memory are none that a task made, also if no kernel may be called; other NaNs are a finding without any golden."""
+    own = {**ENVIRONMENT, "GLASSBOX_CACHE": str(root / "nan-cache")}
+    for name, made in (("new", ""), ("made", "tile[3] = x[3] / 0 - x[3] / 0;")):
+        s = Scene(f"nan-{name}")
+        x, tile, y = s.tensor("x"), s.temporary("tile", (N + PAD,)), s.output("y")
+        s.once("load", "in x, out tile", f"for (int i = 0; i < {N}; ++i) tile[i] = x[i]; {made}", x, tile)
+        s.once("crop", "in x, out y", WITHIN, tile, y)
+        for level in ("full", "stats"):
+            dump = root / f"nan-{name}-{level}"
+            done = glassbox("run", s.write(), "-o", dump, f"--dump-tensor={level}", environment=own)
+            check(f"{dump.name}: run", done.returncode, 0)
+            padding = np.frombuffer((dump / "tensor_dump/tensor_dump.bin").read_bytes(), np.uint8)
+            check(f"{dump.name}: new memory holds NaN", level == "stats" or b"\xff\x7f" * 2 * PAD in padding.tobytes(), True)
+        sources = [pathlib.Path(kernel["source"]) for kernel in s.kernels.values()]
+        shutil.rmtree(root / "nan-cache")
+        for source in sources:
+            source.unlink()
+        is_made = name == "made"
+        document = asked(root / f"nan-{name}-full", code=int(is_made), environment=own)
+        check(f"nan {name}: what is accused", named(document), [("nan", "load", "tile", [0])] * is_made)
+        check(f"nan {name}: no kernel was called", question(document, "replay")["tasks"], 0)
+        document = asked(root / f"nan-{name}-stats", code=0, environment=own)
+        check(f"nan {name}, statistics: asked", [question(document, "nan")[key] for key in ("tasks", "findings", "not_asked")], [2, 0, 0])
+        check_in(f"nan {name}, statistics: why", "without their bits", question(document, "nan")["why"] or "")
+
+
+def check_index_of_nobody():
+    """A task crashes because of an element that nobody wrote: the crash comes first, and the element is evidence."""
+    s = Scene("unwritten-index")
+    x, where, y = s.tensor("x"), s.temporary("where", (N,), "int32"), s.output("y")
+    s.once("index", "in x, out int32_t where", "for (int k = 0; k < n; ++k) if (k != 40) where[k] = k + 1;", x, where)  # they count from 1
+    s.once("gather", "in x, in int32_t where, out y",
+           f"for (int k = 0; k < n; ++k) {{ if (where[k] < 1 || where[k] > {N}) {{ {CRASHES} }} y[k] = x[where[k] - 1]; }}", x, where, y)
+    document = asked(recorded(s, "unwritten-index", code=3), code=1)
+    check("index of nobody: what is accused", [(f["kind"], f["kernel"], f["tasks"]) for f in document["findings"]], [("crash", "gather", [1])])
+    evidence = [text for text in document["findings"][0]["evidence"] if "does not write" in text]
+    check("index of nobody: evidence", len(evidence), 1)
+    for part in ("task 0", "does not write 1 element of argument 1 where", "[40]", "argument 1 where[40] of task 1 (gather)", "does not fail"):
+        check_in("index of nobody: evidence", part, "".join(evidence))
 
 
 # --- culprits and victims between tasks ---
@@ -733,6 +878,28 @@ def check_run_diagnose(folder):
     first = json.loads((root / "alone/diagnosis.json").read_text())["findings"][0]
     check_in("run --diagnose: the verdict is printed", f"\n{first['sentence']}\n", text.stdout)
     check("run --diagnose: needs no advice", "next: glassbox diagnose" in text.stdout, False)
+    check_run_diagnose_little(folder)
+
+
+def check_run_diagnose_little(folder):
+    """--diagnose asks also a dump that holds nothing of a task, and that of a graph that was refused."""
+    done = glassbox("run", folder, "--diagnose", "--dump-tensor=partial", "-o", root / "unmarked-golden")
+    check("run --diagnose, no entries: exit code", done.returncode, 1)
+    kept = json.loads((root / "unmarked-golden/diagnosis.json").read_text())
+    check("run --diagnose, no entries: kept", [(f["kind"], f["task_seq"]) for f in kept["findings"]], [("wrong_output", None)])
+    check_in("run --diagnose, no entries", f"\n{kept['findings'][0]['sentence']}\n", done.stdout)
+    s = Scene("refused")
+    s.once("copy", ARGS, COPY, s.tensor("x"), s.output("y"), core="aic")
+    dump = root / "refused"
+    done = glassbox("run", s.write(), "--diagnose", "-o", dump)
+    check("run --diagnose, refused: exit code", done.returncode, 2)
+    kept = (dump / "diagnosis.json").read_text()
+    check("run --diagnose, refused: kept", [(f["kind"], f["task_seq"]) for f in json.loads(kept)["findings"]], [("failed_run", None)])
+    check_in("run --diagnose, refused", "\nthe run failed: task 0 (kernel copy): ", done.stdout)
+    (dump / "diagnosis.json").unlink()
+    again = glassbox("run", s.write(), "--diagnose", "-o", dump)
+    check("run --diagnose: the dump of an earlier run is not asked", (again.returncode, again.stdout.count("the run failed"), (dump / "diagnosis.json").exists()),
+          (2, 0, False))
 
 
 def check_good():
@@ -752,5 +919,7 @@ def check_usage():
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_overrun, check_consequences,
-                       check_habits, check_locks, check_sizes, check_printing, check_compilers, check_order, check_run, check_unchecked, check_far, check_good, check_usage))
+    sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_padding,
+                       check_sharing_of_failed_runs, check_nan_of_new_memory, check_index_of_nobody, check_overrun, check_consequences, check_habits,
+                       check_locks, check_sizes, check_printing, check_compilers, check_order, check_run, check_unchecked, check_far, check_good,
+                       check_usage))

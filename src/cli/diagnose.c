@@ -20,6 +20,11 @@ static_assert(offsetof(gbx_check_filter, ids) ==
                   offsetof(gbx_check_filter, numbers) + sizeof(gbx_selection_ranges),
               "gbx_filter_read_task stores into both");
 
+/* Then the verdict does not replace one about all tasks. */
+static bool has_task_option(const command_line *line) {
+    return line->filter.numbers.count > 0 || line->filter.ids.count > 0;
+}
+
 static gbx_status run(void *context, gbx_invocation *invocation) {
     const command_line *line = context;
     const gbx_diagnosis_asking asking = {.command = "diagnose",
@@ -29,7 +34,7 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
                                                      .timeout_ms = line->timeout_ms,
                                                      .jobs = (uint32_t)line->jobs,
                                                      .is_trusted = line->is_trusted},
-                                         .saves = !line->is_not_saved,
+                                         .saves = !line->is_not_saved && !has_task_option(line),
                                          .as_json = line->as_json};
     size_t findings;
     GBX_TRY(gbx_diagnosis_ask(invocation->sink, &asking, &findings));
@@ -39,7 +44,8 @@ static gbx_status run(void *context, gbx_invocation *invocation) {
 
 static const gbx_option options[] = {
     {"task", "TASK",
-     .help = "Only tasks of this number in order of submission (17), range (10..20) or id (0x11)",
+     .help = "Only tasks of this number in order of submission (17), range (10..20) or id (0x11); "
+             "the verdict is not kept",
      GBX_STORE(CUSTOM, command_line, filter.numbers), .read = gbx_filter_read_task,
      .may_repeat = true},
     {"scene", "DIR", .help = "The scene with the references (default: where it was when it ran)",

@@ -109,8 +109,9 @@ static const gbx_option options[] = {
     {"timeout", "S", .help = "Seconds without progress that count as a hang (default 10)",
      GBX_STORE(SECONDS, command_line, run.call.timeout_ms)},
     {"diagnose",
-     .help = "Diagnose each run that is wrong, as glassbox diagnose does; records everything "
-             "(--dump-tensor), unless another level is given",
+     .help =
+         "Diagnose each run that is wrong or refused, as glassbox diagnose does; records everything "
+         "(--dump-tensor), unless another level is given",
      .manual = "The verdicts follow the results; with --json they are only kept in the dumps, as "
                "diagnosis.json.",
      GBX_STORE(FLAG, command_line, diagnoses)},
@@ -273,7 +274,7 @@ static void on_result(void *context, const gbx_round_result *result) {
     run_output *output = context;
     gbx_progress_hide(output->progress);
     gbx_run_report_add(&output->report, result);
-    if (output->report.layout.diagnoses && gbx_run_needs_diagnosis(result) && !output->status)
+    if (output->report.layout.diagnoses && gbx_run_can_be_diagnosed(result) && !output->status)
         output->status = add_wrong(output, result->dump);
 }
 

@@ -118,14 +118,19 @@ static gbx_status find_end(gbx_inquiry *q, uint64_t *out_task) {
     return NULL;
 }
 
+bool gbx_inquiry_has_failed(const gbx_inquiry *q) {
+    const gbx_record_outcome *outcome = gbx_reader_outcome(q->reader);
+    return (gbx_reader_get_origin(q->reader)->known & GBX_KNOWN_STATUS) &&
+           !gbx_reader_has_ended_well(q->reader) &&
+           gbx_reader_ending(q->reader) != GBX_ENDING_RECORDS_LOST &&
+           !(outcome && outcome->fault == GBX_OUTCOME_GUARD);
+}
+
 static gbx_status take_end(gbx_inquiry *q) {
     const gbx_record_outcome *outcome = gbx_reader_outcome(q->reader);
     uint64_t task;
     q->d->outcome = outcome;
-    if (!(gbx_reader_get_origin(q->reader)->known & GBX_KNOWN_STATUS) ||
-        gbx_reader_has_ended_well(q->reader) ||
-        gbx_reader_ending(q->reader) == GBX_ENDING_RECORDS_LOST ||
-        (outcome && outcome->fault == GBX_OUTCOME_GUARD))
+    if (!gbx_inquiry_has_failed(q))
         return NULL;
     GBX_TRY(find_end(q, &task));
     bool is_hang = outcome && outcome->fault == GBX_OUTCOME_HANG;
@@ -324,32 +329,6 @@ const gbx_check_line *gbx_inquiry_find_line(const gbx_inquiry *q, uint64_t task)
     }
     bool is_found = low < check->count && check->lines[low].task == task;
     return is_found ? &check->lines[low] : NULL;
-}
-
-/* Whether all NaNs of an output are in elements that its task does not write: new memory holds NaN.
- */
-static gbx_status are_unwritten(void *context, const gbx_nan_output *nan, bool *out_are) {
-    const gbx_inquiry *q = context;
-    const gbx_check_line *line = gbx_inquiry_find_line(q, nan->task);
-    gbx_entry entry;
-    *out_are = false;
-    if (!line || line->kernels.result < 0)
-        return NULL;
-    const gbx_replay_result *result = &q->d->check.results[line->kernels.result];
-    GBX_TRY(gbx_entries_at(q->request->entries, nan->entry, &entry));
-    for (uint32_t i = 0; i < result->finding_count; ++i) {
-        const gbx_replay_finding *f = &result->findings[i];
-        bool is_gap = f->is.kind == GBX_UNWRITTEN || f->is.kind == GBX_UNWRITTEN_READ;
-        *out_are |= is_gap && f->slot == entry.head->arg_index && nan->has_element &&
-                    f->is.element <= nan->element && nan->element <= f->is.last &&
-                    nan->nan_count <= f->is.elements;
-    }
-    return NULL;
-}
-
-gbx_status gbx_inquiry_find_nan(gbx_inquiry *q) {
-    const gbx_first_nan_request request = {.passes_over = are_unwritten, .context = q};
-    return gbx_first_nan_find(q->request->entries, q->graph, &request, &q->d->nan);
 }
 
 /* A NaN that a task made of inputs without one. If a reference makes it too, or the golden is

@@ -243,9 +243,12 @@ static gbx_status ask_audit(gbx_inquiry *q) {
         gbx_status noted = gbx_inquiry_lack(q, GBX_ASKED_AUDIT, "%s", gbx_status_message(status));
         gbx_status_free(status);
         asked->not_asked = q->d->tasks;
-        return noted;
+        return gbx_status_first(noted, gbx_inquiry_count_recorded(q));
     }
-    asked->tasks = q->d->audit.counts.tasks;
+    q->d->has_audit = true;
+    GBX_TRY(gbx_inquiry_count_recorded(q));
+    asked->tasks = q->d->with_tensors;
+    asked->not_asked = q->d->tasks - q->d->with_tensors;
     return gbx_clues_of_audit(q);
 }
 
@@ -337,19 +340,11 @@ static gbx_status ask_unended(gbx_inquiry *q) {
 /* --- values --- */
 
 static gbx_status ask_values(gbx_inquiry *q) {
-    gbx_diagnosis *d = q->d;
     GBX_TRY(gbx_inquiry_ask_golden(q));
     GBX_TRY(gbx_inquiry_follow(q));
     GBX_TRY(gbx_inquiry_compare_overlaps(q));
     GBX_TRY(gbx_inquiry_reduce_pairs(q));
-    /* A task that is right may leave a NaN: its reference leaves it, too. */
-    bool are_all_right = d->check.verdicts[GBX_CHECK_RIGHT] == d->tasks;
-    if (!are_all_right)
-        GBX_TRY(gbx_inquiry_find_nan(q));
-    d->asked[GBX_ASKED_NAN].tasks = d->tasks;
-    if (d->nan.unknown > 0)
-        GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_NAN, "the dump lacks the values of %" PRIu64 " %s",
-                                 d->nan.unknown, d->nan.unknown == 1 ? "output" : "outputs"));
+    GBX_TRY(gbx_inquiry_ask_nan(q));
     GBX_TRY(gbx_inquiry_find_hints(q));
     return gbx_clues_of_values(q);
 }

@@ -177,9 +177,11 @@ typedef struct gbx_diagnosis {
     size_t finding_count;
     uint64_t finding_capacity;
     gbx_diagnosis_asked asked[GBX_ASKED_QUESTION_COUNT];
-    uint64_t tasks;    /* of the dump */
-    uint64_t chosen;   /* of these, by --task */
-    uint64_t innocent; /* chosen tasks that no finding is about */
+    uint64_t tasks;        /* of the dump */
+    uint64_t chosen;       /* of these, by --task */
+    uint64_t innocent;     /* chosen tasks that no finding is about */
+    uint64_t with_tensors; /* tasks of which the dump has tensors; and */
+    uint64_t with_values;  /* values of outputs, or their statistics */
 
     /* What the clues are about. */
     gbx_verification verification;
@@ -187,6 +189,7 @@ typedef struct gbx_diagnosis {
     gbx_run_finding *guards;
     size_t guard_count;
     gbx_audit audit;
+    bool has_audit;
     gbx_check_report check;
     gbx_replay_result *unended; /* of tasks that did not complete in the run */
     size_t unended_count;

@@ -56,7 +56,7 @@ static gbx_status gather(edges *e) {
     if (!e->pairs || !e->marks)
         return gbx_fail_memory("%s", doing);
     for (size_t i = 0; i < q->clue_count; ++i) {
-        if (!is_pair(q, &q->clues[i]))
+        if (!is_pair(q, &q->clues[i]) || q->clues[i].is_weak)
             continue;
         uint64_t a = gbx_task_graph_place(q->graph, q->clues[i].other);
         uint64_t b = gbx_task_graph_place(q->graph, q->clues[i].task);

@@ -11,6 +11,10 @@
  * own. But it may be stale: if a result is wrong, those whose unwritten elements reach its first
  * wrong element, garbage or not, are suspects where nothing else is found. Without a golden all of
  * it counts as garbage.
+ *
+ * In a run that failed nobody knows what would have reached a result. Then only that counts which
+ * shows: a task that crashes with some values, and a task that ended the run and would not have
+ * done so with other values.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +25,7 @@
 
 enum {
     PARTS = 4,  /* that a set is divided into */
-    PASSES = 16 /* sets that are not followed then count as reaching a result */
+    PASSES = 16 /* then a set that was not divided counts as a whole */
 };
 #define FOLLOW_NS (60 * GBX_NS_PER_SECOND) /* likewise; each of the two rounds */
 
@@ -70,9 +74,9 @@ static int compare_sources(const void *a, const void *b) {
     return order != 0 ? order : (x > y) - (x < y);
 }
 
-static gbx_status add_set(gbx_follow *f, size_t first, size_t count, bool is_exact) {
+static gbx_status add_set(gbx_follow *f, gbx_follow_set set) {
     GBX_TRY(gbx_array_reserve(&f->queue, &f->queue_capacity, f->queue_count + 1, doing));
-    f->queue[f->queue_count++] = (gbx_follow_set){first, count, is_exact};
+    f->queue[f->queue_count++] = set;
     return NULL;
 }
 
@@ -81,7 +85,7 @@ static gbx_status make_sets(gbx_follow *f) {
     f->source_count = 0;
     f->queue_count = 0;
     for (size_t i = 0; i < f->part_count; ++i)
-        if (f->parts[i].is_source && (!f->is_second || f->parts[i].is_harmless))
+        if (f->parts[i].is_source && (!f->is_second || f->parts[i].outcome != GBX_FOLLOW_MATTERS))
             f->sources[f->source_count++] = &f->parts[i];
     qsort(f->sources, f->source_count, sizeof(part_pointer), compare_sources);
     for (size_t first = 0, end; first < f->source_count; first = end) {
@@ -89,7 +93,7 @@ static gbx_status make_sets(gbx_follow *f) {
              end < f->source_count && compare_kernels(f->sources[first], f->sources[end]) == 0;
              ++end)
             ;
-        GBX_TRY(add_set(f, first, end - first, false));
+        GBX_TRY(add_set(f, (gbx_follow_set){.first = first, .count = end - first}));
     }
     return NULL;
 }
@@ -101,10 +105,10 @@ static gbx_status follow_graph(gbx_follow *f) {
     uint64_t line = 0;
     size_t next = 0;
     for (uint64_t i = 0; i < gbx_task_graph_count(f->q->graph) && f->asked & ~f->reached; ++i) {
-        uint64_t task = gbx_task_graph_at(f->q->graph, i)->task;
-        bool has_line = line < check->count && check->lines[line].task == task;
+        const gbx_graph_task *task = gbx_task_graph_at(f->q->graph, i);
+        bool has_line = line < check->count && check->lines[line].task == task->task;
         size_t first = next;
-        while (next < f->part_count && f->parts[next].task == task)
+        while (next < f->part_count && f->parts[next].task == task->task)
             ++next;
         GBX_TRY(gbx_follow_task(f, task, has_line ? &check->lines[line] : NULL, &f->parts[first],
                                 next - first));
@@ -124,7 +128,7 @@ static gbx_status pass(gbx_follow *f, const gbx_follow_set *sets, size_t count) 
     gbx_memory_map_clear(f->taint);
     gbx_memory_map_clear(f->written);
     f->asked = GBX_DIRECT(count) - 1;
-    f->reached = 0;
+    f->reached = f->late = f->unseen = f->ending = 0;
     memset(f->users, 0, sizeof f->users);
     mark(f, sets, count, true);
     gbx_status status = follow_graph(f);
@@ -132,35 +136,49 @@ static gbx_status pass(gbx_follow *f, const gbx_follow_set *sets, size_t count) 
     if (gbx_status_code(status) != GBX_EXHAUSTED)
         return status;
     gbx_status_free(status);
-    f->reached = GBX_DIRECT_MASK;
+    gbx_follow_give_up(f, GBX_DIRECT_MASK);
     return NULL;
 }
 
-static void acquit(gbx_follow *f, const gbx_follow_set *done) {
+/* What comes out of a set that reaches no result; the second time only whether it is far. */
+static void settle(gbx_follow *f, const gbx_follow_set *done, gbx_follow_outcome outcome,
+                   uint64_t ended_task) {
     for (size_t i = 0; i < done->count; ++i) {
         gbx_follow_part *p = f->sources[done->first + i];
-        *(f->is_second ? &p->is_far : &p->is_harmless) = true;
+        if (f->is_second) {
+            p->is_far = outcome == GBX_FOLLOW_HARMLESS;
+        } else {
+            p->outcome = outcome;
+            p->ended_task = ended_task;
+        }
     }
+}
+
+static bool is_one(const gbx_follow_set *set) {
+    return set->is_exact && set->count == 1;
 }
 
 /* Of one task that was followed by itself, who uses what it left is known. */
 static void name_user(gbx_follow *f, const gbx_follow_set *done, const gbx_follow_user *user) {
     const gbx_follow_part *p = f->sources[done->first];
-    if (!done->is_exact || done->count > 1 || !user->is_known)
+    if (!is_one(done) || !user->is_known)
         return;
     gbx_replay_finding *finding = &f->q->d->check.results[p->result].findings[p->item];
     finding->has_owner = true;
     finding->owner = user->access;
 }
 
-static gbx_status divide(gbx_follow *f, gbx_follow_set reaching) {
-    size_t step = (reaching.count + PARTS - 1) / PARTS;
-    if (!reaching.is_exact)
-        return add_set(f, reaching.first, reaching.count, true);
-    for (size_t at = 0; at < reaching.count && reaching.count > 1; at += step) {
-        size_t rest = reaching.count - at;
-        GBX_TRY(add_set(f, reaching.first + at, rest < step ? rest : step, true));
-    }
+static gbx_status divide(gbx_follow *f, gbx_follow_set set, gbx_follow_outcome otherwise) {
+    size_t end = set.first + set.count, step = (set.count + PARTS - 1) / PARTS;
+    if (is_one(&set))
+        return NULL;
+    if (!set.is_exact)
+        step = set.count;
+    for (size_t at = set.first; at < end; at += step)
+        GBX_TRY(add_set(f, (gbx_follow_set){.first = at,
+                                            .count = end - at < step ? end - at : step,
+                                            .is_exact = true,
+                                            .otherwise = otherwise}));
     return NULL;
 }
 
@@ -175,22 +193,38 @@ static size_t take_sets(const gbx_follow *f, size_t first, gbx_follow_set sets[G
     return count;
 }
 
+/* Of a set of several that reach something it is not known which of them does. */
+static gbx_status conclude(gbx_follow *f, const gbx_follow_set *set, uint32_t number) {
+    uint64_t bit = GBX_DIRECT(number);
+    bool is_reaching = f->reached & bit, is_ending = f->ending & bit, is_late = f->late & bit;
+    if (is_reaching || is_ending)
+        name_user(f, set, &f->users[number]);
+    if (is_reaching)
+        return divide(f, *set, f->has_failed ? GBX_FOLLOW_UNSEEN : GBX_FOLLOW_MATTERS);
+    if ((is_ending || is_late) && !is_one(set))
+        return divide(f, *set, is_ending ? GBX_FOLLOW_UNSEEN : GBX_FOLLOW_LATE);
+    settle(f, set,
+           is_ending                ? GBX_FOLLOW_ENDS
+           : is_late                ? GBX_FOLLOW_LATE
+           : (f->unseen & bit) != 0 ? GBX_FOLLOW_UNSEEN
+                                    : GBX_FOLLOW_HARMLESS,
+           f->ended[number]);
+    return NULL;
+}
+
 static gbx_status follow_sets(gbx_follow *f) {
-    for (size_t first = 0, passes = 0; first < f->queue_count && passes < PASSES; ++passes) {
+    size_t first = 0;
+    for (int passes = 0; first < f->queue_count && passes < PASSES; ++passes) {
         gbx_follow_set sets[GBX_FOLLOW_SETS];
         f->is_exact = f->queue[first].is_exact;
         size_t count = take_sets(f, first, sets);
         first += count;
         GBX_TRY(pass(f, sets, count));
-        for (size_t i = 0; i < count; ++i) {
-            if (!(f->reached & GBX_DIRECT(i))) {
-                acquit(f, &sets[i]);
-                continue;
-            }
-            name_user(f, &sets[i], &f->users[i]);
-            GBX_TRY(divide(f, sets[i]));
-        }
+        for (uint32_t i = 0; i < count; ++i)
+            GBX_TRY(conclude(f, &sets[i], i));
     }
+    for (; first < f->queue_count; ++first)
+        settle(f, &f->queue[first], f->queue[first].otherwise, 0);
     return NULL;
 }
 
@@ -213,14 +247,33 @@ static const gbx_follow_part *find_clue(const gbx_follow *f, const gbx_clue *clu
     return is_found ? &f->parts[low] : NULL;
 }
 
-static gbx_status report_dropped(gbx_inquiry *q, size_t dropped) {
-    q->d->asked[GBX_ASKED_REPLAY].findings -= dropped;
-    if (dropped == 0)
+static gbx_status report_lack(gbx_inquiry *q, size_t count, const char *why) {
+    if (count == 0)
+        return NULL;
+    return gbx_inquiry_lack(q, GBX_ASKED_REPLAY,
+                            "%zu %s not completely written, and whether that matters is not "
+                            "known: %s",
+                            count, count == 1 ? "output is" : "outputs are", why);
+}
+
+/* How many clues were dropped, by outcome. */
+static gbx_status report_dropped(const gbx_follow *f, const size_t dropped[GBX_FOLLOW_ENDS + 1]) {
+    gbx_inquiry *q = f->q;
+    size_t harmless = dropped[GBX_FOLLOW_HARMLESS];
+    for (int i = 0; i <= GBX_FOLLOW_ENDS; ++i)
+        q->d->asked[GBX_ASKED_REPLAY].findings -= dropped[i];
+    GBX_TRY(report_lack(q, dropped[GBX_FOLLOW_UNSEEN],
+                        f->has_failed ? "the run failed"
+                                      : "a task that reads it fails, whatever it holds"));
+    GBX_TRY(report_lack(q, dropped[GBX_FOLLOW_LATE],
+                        "calls with other values there did not return in time; --timeout gives "
+                        "them more"));
+    if (harmless == 0)
         return NULL;
     return gbx_inquiry_note_harmless(
         q, GBX_ASKED_REPLAY,
-        "%zu %s not completely written, and what nobody wrote changes no result", dropped,
-        dropped == 1 ? "output is" : "outputs are");
+        "%zu %s not completely written, and what nobody wrote changes no result", harmless,
+        harmless == 1 ? "output is" : "outputs are");
 }
 
 /* Whether a task leaves just those elements of a wrong result unwritten that its reference does,
@@ -240,32 +293,44 @@ static bool is_led(const gbx_follow *f, const gbx_follow_part *p) {
            d->unchecked.task != GBX_DIAGNOSIS_NOBODY && d->unchecked.task != p->task;
 }
 
+/* Evidence of why the run ended in a task. */
+static void give_to_end(const gbx_follow *f, const gbx_follow_part *p, gbx_clue *clue) {
+    clue->other = clue->task;
+    clue->task = p->ended_task;
+    clue->place = gbx_task_graph_place(f->q->graph, clue->task);
+    clue->is_assigned = true;
+}
+
 /* If a result is wrong, suspects are worth a word where nothing else is found. */
 static gbx_status drop_clues(gbx_follow *f) {
     gbx_inquiry *q = f->q;
-    size_t kept = 0, dropped = 0;
+    size_t kept = 0, dropped[GBX_FOLLOW_ENDS + 1] = {0};
     for (size_t i = 0; i < q->clue_count; ++i) {
         gbx_clue clue = q->clues[i];
         const gbx_follow_part *p = find_clue(f, &clue);
+        gbx_follow_outcome outcome = p ? p->outcome : GBX_FOLLOW_MATTERS;
+        bool is_suspect = q->d->golden && !(p && p->is_far);
         if (p && is_led(f, p)) {
-            ++dropped;
+            ++dropped[GBX_FOLLOW_HARMLESS];
             continue;
         }
-        bool is_harmless = p && p->is_harmless, is_suspect = q->d->golden && !(p && p->is_far);
-        if (is_harmless)
+        if (outcome != GBX_FOLLOW_MATTERS)
             clue.kind = GBX_DIAGNOSIS_UNWRITTEN;
-        if (!is_harmless || is_suspect)
+        if (outcome == GBX_FOLLOW_ENDS)
+            give_to_end(f, p, &clue);
+        if (outcome == GBX_FOLLOW_MATTERS || outcome == GBX_FOLLOW_ENDS || is_suspect)
             q->clues[kept++] = clue;
         else
-            ++dropped;
+            ++dropped[outcome];
     }
     q->clue_count = kept;
-    return report_dropped(q, dropped);
+    return report_dropped(f, dropped);
 }
 
 /* All sources that may be harmless, or suspects. */
 static gbx_status follow_round(gbx_follow *f) {
     f->deadline_ns = gbx_clock_ns() + FOLLOW_NS;
+    f->has_been_late = false;
     GBX_TRY(make_sets(f));
     return follow_sets(f);
 }
@@ -292,6 +357,7 @@ gbx_status gbx_inquiry_follow(gbx_inquiry *q) {
     gbx_follow f = {
         .q = q, .entries = q->request->entries, .has_golden = d->asked[GBX_ASKED_GOLDEN].tasks > 0};
     f.has_passed = f.has_golden && !d->golden;
+    f.has_failed = gbx_inquiry_has_failed(q);
     gbx_status status = follow_all(&f);
     gbx_replay_session_close(&f.session);
     gbx_memory_map_destroy(f.taint);

@@ -29,6 +29,15 @@ static inline uint64_t gbx_follow_sets_of(uint64_t bits) {
     return (bits | bits >> GBX_COMPUTED_SHIFT) & GBX_DIRECT_MASK;
 }
 
+/* What comes out of an output that is not completely written. */
+typedef enum gbx_follow_outcome {
+    GBX_FOLLOW_MATTERS,  /* or cannot be followed */
+    GBX_FOLLOW_HARMLESS, /* changes no result */
+    GBX_FOLLOW_LATE,     /* not known: a call with other values did not return in time */
+    GBX_FOLLOW_UNSEEN,   /* not known: the run failed, or a task that reads it fails in any case */
+    GBX_FOLLOW_ENDS      /* a task that ended the run does not fail with other values there */
+} gbx_follow_outcome;
+
 /* An output of which a task leaves elements as they were; in order of tasks. */
 typedef struct gbx_follow_part {
     uint64_t task;
@@ -38,10 +47,11 @@ typedef struct gbx_follow_part {
     uint64_t result; /* of the check, with this finding: a source; or a note */
     uint32_t item;
     bool is_source;
-    bool is_harmless; /* changes no result */
-    bool is_far;      /* does not reach the first wrong element, not even as stale values */
-    bool has_begun;   /* in this pass: the view of the output is known */
-    bool has_gaps;    /* were asked for, and are kept */
+    gbx_follow_outcome outcome;
+    uint64_t ended_task; /* GBX_FOLLOW_ENDS */
+    bool is_far;         /* does not reach the first wrong element, not even as stale values */
+    bool has_begun;      /* in this pass: the view of the output is known */
+    bool has_gaps;       /* were asked for, and are kept */
     gbx_dependence gaps;
 } gbx_follow_part;
 
@@ -51,6 +61,7 @@ typedef struct gbx_follow_set {
     size_t count;
     bool is_exact; /* is followed by itself; else what depends on any set that a task reads counts
                       as depending on all of them, which takes one question */
+    gbx_follow_outcome otherwise; /* if it is not followed */
 } gbx_follow_set;
 
 /* The first task whose outputs depend on what a set left unwritten. */
@@ -72,24 +83,36 @@ typedef struct gbx_follow {
     size_t queue_count;
     uint64_t queue_capacity;
     gbx_memory_map *taint;
-    gbx_memory_map *written; /* owner 1: by a task */
-    bool is_exact;           /* this pass, see gbx_follow_set */
-    uint64_t asked;          /* sets in this pass, as in GBX_DIRECT */
-    uint64_t reached;        /* a result; likewise */
+    gbx_memory_map *written;             /* owner 1: by a task */
+    bool is_exact;                       /* this pass, see gbx_follow_set */
+    uint64_t asked;                      /* sets in this pass, as in GBX_DIRECT */
+    uint64_t reached;                    /* a result, or cannot be followed; likewise: */
+    uint64_t late;                       /* a call that did not return in time */
+    uint64_t unseen;                     /* what was not known because the run failed */
+    uint64_t ending;                     /* a task that did not complete, and then does */
+    uint64_t ended[GBX_FOLLOW_SETS + 1]; /* this task, of each set */
     gbx_follow_user users[GBX_FOLLOW_SETS + 1];
     int64_t deadline_ns;
     uint64_t gaps_kept;
-    bool has_golden; /* of the run; and */
-    bool has_passed; /* it is satisfied */
-    bool is_second;  /* asks for suspects among harmless sources */
+    bool has_been_late; /* in this round */
+    bool has_failed;    /* the run */
+    bool has_golden;    /* of the run; and */
+    bool has_passed;    /* it is satisfied */
+    bool is_second;     /* asks for suspects among harmless sources */
 } gbx_follow;
+
+/* Sets that cannot be followed further. */
+static inline void gbx_follow_give_up(gbx_follow *f, uint64_t sets) {
+    *(f->has_failed ? &f->unseen : &f->reached) |= sets;
+}
 
 /* --- follow_task.c --- */
 
 /* What one task makes of the map: asks what depends on what it reads, and adds what it leaves
  * unwritten. `line` is NULL if it was not asked by the check; `parts` are its own. */
-GBX_MUST_USE gbx_status gbx_follow_task(gbx_follow *f, uint64_t task, const gbx_check_line *line,
-                                        gbx_follow_part *parts, size_t part_count);
+GBX_MUST_USE gbx_status gbx_follow_task(gbx_follow *f, const gbx_graph_task *task,
+                                        const gbx_check_line *line, gbx_follow_part *parts,
+                                        size_t part_count);
 
 /* --- follow_results.c --- */
 

@@ -88,6 +88,6 @@ gbx_status gbx_follow_look_at_results(gbx_follow *f) {
     for (uint64_t i = 0; is_known && i < gbx_reader_result_count(f->q->reader); ++i)
         GBX_TRY(look_at_result(f, i));
     for (uint64_t at = 0; !is_known && gbx_memory_map_find(f->taint, at, &found); at = found.end)
-        f->reached |= found.owner >> GBX_COMPUTED_SHIFT; /* it may be a result */
+        gbx_follow_give_up(f, found.owner >> GBX_COMPUTED_SHIFT); /* it may be a result */
     return NULL;
 }

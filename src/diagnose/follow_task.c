@@ -21,19 +21,28 @@ static const char doing[] = GBX_FOLLOWING;
 
 /* --- questions about tasks --- */
 
+/* Whether time has run out: also because calls did not return in time. */
+static bool is_over(const gbx_follow *f, gbx_dependence *out_answer) {
+    *out_answer =
+        (gbx_dependence){.answer = f->has_been_late ? GBX_DEPENDENCE_LATE : GBX_DEPENDENCE_UNKNOWN};
+    return gbx_clock_ns() > f->deadline_ns;
+}
+
 static gbx_status ask(gbx_follow *f, uint64_t task, uint64_t owners, gbx_dependence *out_answer) {
-    *out_answer = (gbx_dependence){.answer = GBX_DEPENDENCE_UNKNOWN};
-    if (gbx_clock_ns() > f->deadline_ns)
+    if (is_over(f, out_answer))
         return NULL;
-    return gbx_dependence_ask(&f->session, task, f->taint, owners, UINT64_MAX, out_answer);
+    GBX_TRY(gbx_dependence_ask(&f->session, task, f->taint, owners, UINT64_MAX, out_answer));
+    f->has_been_late |= out_answer->answer == GBX_DEPENDENCE_LATE;
+    return NULL;
 }
 
 /* Elements that a task does not write. */
 static gbx_status find_gaps(gbx_follow *f, uint64_t task, uint32_t slot, gbx_dependence *out_gaps) {
-    *out_gaps = (gbx_dependence){.answer = GBX_DEPENDENCE_UNKNOWN};
-    if (gbx_clock_ns() > f->deadline_ns)
+    if (is_over(f, out_gaps))
         return NULL;
-    return gbx_dependence_find_kept(&f->session, task, slot, out_gaps);
+    GBX_TRY(gbx_dependence_find_kept(&f->session, task, slot, out_gaps));
+    f->has_been_late |= out_gaps->answer == GBX_DEPENDENCE_LATE;
+    return NULL;
 }
 
 static gbx_status need_gaps(gbx_follow *f, gbx_follow_part *p) {
@@ -60,6 +69,7 @@ static bool are_gaps_known(const gbx_dependence *gaps) {
 typedef struct visit {
     uint64_t task;
     const gbx_check_line *line; /* NULL: it was not asked */
+    bool is_unended;            /* it did not complete */
     gbx_follow_part *parts;
     size_t part_count;
     uint64_t reads;                              /* bits */
@@ -104,10 +114,6 @@ static gbx_status for_views(gbx_follow *f, visit *v, uint32_t stage,
 static gbx_status look_at_input(gbx_follow *f, visit *v, const place *at) {
     v->reads |= gbx_taint_of_view(f->taint, &at->view);
     return NULL;
-}
-
-static bool is_answered(const gbx_dependence *answer) {
-    return answer->answer == GBX_DEPENDENCE_SOME || answer->answer == GBX_DEPENDENCE_NONE;
 }
 
 static gbx_status keep_all(gbx_address_ranges *to, const gbx_address_ranges *from) {
@@ -159,6 +165,18 @@ static gbx_status keep_user(gbx_follow *f, visit *v, uint32_t number) {
     return for_views(f, v, GBX_STAGE_BEFORE, look_at_use);
 }
 
+/* A task that did not complete, or fails whatever it reads, says nothing. */
+static void take_answer(gbx_follow *f, uint64_t sets, gbx_dependence_answer answer) {
+    if (answer == GBX_DEPENDENCE_LATE)
+        f->late |= sets;
+    else if (answer == GBX_DEPENDENCE_BROKEN)
+        f->unseen |= sets;
+    else if (answer == GBX_DEPENDENCE_UNKNOWN)
+        gbx_follow_give_up(f, sets);
+    else if (answer == GBX_DEPENDENCE_FAILS)
+        f->reached |= sets;
+}
+
 /* What depends on one set; `all` is what was said of all of them. */
 static gbx_status ask_set(gbx_follow *f, visit *v, uint32_t number, bool is_exact,
                           gbx_dependence *all) {
@@ -169,8 +187,7 @@ static gbx_status ask_set(gbx_follow *f, visit *v, uint32_t number, bool is_exac
     } else {
         GBX_TRY(ask(f, v->task, GBX_DIRECT(number) | GBX_COMPUTED(number), own));
     }
-    if (!is_answered(own))
-        f->reached |= GBX_DIRECT(number);
+    take_answer(f, GBX_DIRECT(number), own->answer);
     if (own->depends.count > 0)
         GBX_TRY(keep_user(f, v, number));
     return is_exact && all->answer == GBX_DEPENDENCE_FAILS ? keep_all(&all->kept, &own->kept)
@@ -183,13 +200,51 @@ static gbx_status ask_task(gbx_follow *f, visit *v) {
     if (sets == 0)
         return NULL;
     GBX_TRY(ask(f, v->task, sets | sets << GBX_COMPUTED_SHIFT, &v->kept));
-    if (v->kept.answer == GBX_DEPENDENCE_UNKNOWN)
-        f->reached |= sets;
-    if (v->kept.answer == GBX_DEPENDENCE_UNKNOWN || v->kept.answer == GBX_DEPENDENCE_NONE)
+    if (v->kept.answer == GBX_DEPENDENCE_UNKNOWN || v->kept.answer == GBX_DEPENDENCE_BROKEN)
+        take_answer(f, sets, v->kept.answer);
+    if (v->kept.answer <= GBX_DEPENDENCE_BROKEN || v->kept.answer == GBX_DEPENDENCE_NONE)
         return NULL;
     for (uint32_t i = 0; i <= GBX_FOLLOW_SETS; ++i)
         if (sets & GBX_DIRECT(i))
             GBX_TRY(ask_set(f, v, i, f->is_exact && sets != GBX_DIRECT(i), &v->kept));
+    return NULL;
+}
+
+/* --- a task that did not complete --- */
+
+static bool fails_again(const gbx_diagnosis *d, uint64_t task) {
+    for (size_t i = 0; i < d->unended_count; ++i)
+        if (d->unended[i].task == task)
+            return d->unended[i].fault != NULL;
+    return false;
+}
+
+static gbx_status ask_end(gbx_follow *f, visit *v, uint64_t sets, bool *out_depends) {
+    gbx_dependence answer;
+    GBX_TRY(gbx_dependence_ask_end(&f->session, v->task, f->taint,
+                                   sets | sets << GBX_COMPUTED_SHIFT, &answer));
+    *out_depends = answer.answer == GBX_DEPENDENCE_FAILS;
+    gbx_dependence_free(&answer);
+    return NULL;
+}
+
+/* Whether it fails because of what it reads. What else depends on that is not known. */
+static gbx_status look_at_end(gbx_follow *f, visit *v) {
+    uint64_t sets = gbx_follow_sets_of(v->reads) & f->asked & ~f->reached;
+    f->unseen |= sets;
+    bool depends = sets != 0 && fails_again(f->q->d, v->task) && gbx_clock_ns() <= f->deadline_ns;
+    if (depends)
+        GBX_TRY(ask_end(f, v, sets, &depends));
+    for (uint32_t i = 0; i < GBX_FOLLOW_SETS && depends; ++i) {
+        bool is_it = sets & GBX_DIRECT(i);
+        if (is_it && f->is_exact && sets != GBX_DIRECT(i))
+            GBX_TRY(ask_end(f, v, GBX_DIRECT(i), &is_it));
+        if (!is_it || (f->ending & GBX_DIRECT(i)))
+            continue;
+        f->ending |= GBX_DIRECT(i);
+        f->ended[i] = v->task;
+        GBX_TRY(keep_user(f, v, i));
+    }
     return NULL;
 }
 
@@ -345,8 +400,11 @@ static gbx_status begin_source(gbx_follow *f, visit *v, const place *at) {
 /* A source whose output has no record, or whose gaps are unknown, cannot be followed. */
 static void end_sources(gbx_follow *f, const visit *v) {
     for (size_t i = 0; i < v->part_count; ++i) {
-        if (v->parts[i].set != GBX_FOLLOW_NO_SET && !v->parts[i].has_begun)
-            f->reached |= GBX_DIRECT(v->parts[i].set);
+        const gbx_follow_part *p = &v->parts[i];
+        if (p->set != GBX_FOLLOW_NO_SET && !p->has_begun)
+            take_answer(f, GBX_DIRECT(p->set),
+                        p->gaps.answer == GBX_DEPENDENCE_LATE ? GBX_DEPENDENCE_LATE
+                                                              : GBX_DEPENDENCE_UNKNOWN);
         v->parts[i].has_begun = false;
     }
 }
@@ -362,6 +420,8 @@ static gbx_status leave_dependent(gbx_follow *f, const visit *v) {
 
 static gbx_status visit_task(gbx_follow *f, visit *v) {
     GBX_TRY(for_views(f, v, GBX_STAGE_BEFORE, look_at_input));
+    if (v->is_unended)
+        return look_at_end(f, v);
     GBX_TRY(ask_task(f, v));
     GBX_TRY(for_views(f, v, GBX_STAGE_AFTER, begin_source));
     end_sources(f, v);
@@ -377,9 +437,13 @@ static void free_visit(visit *v) {
         forget_gaps(&v->parts[i]);
 }
 
-gbx_status gbx_follow_task(gbx_follow *f, uint64_t task, const gbx_check_line *line,
+gbx_status gbx_follow_task(gbx_follow *f, const gbx_graph_task *task, const gbx_check_line *line,
                            gbx_follow_part *parts, size_t part_count) {
-    visit v = {.task = task, .line = line, .parts = parts, .part_count = part_count};
+    visit v = {.task = task->task,
+               .line = line,
+               .parts = parts,
+               .part_count = part_count,
+               .is_unended = f->has_failed && task->end_ns == UINT64_MAX};
     gbx_status status = visit_task(f, &v);
     free_visit(&v);
     return status;

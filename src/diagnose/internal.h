@@ -39,16 +39,26 @@ GBX_MUST_USE gbx_status gbx_inquiry_open_session(const gbx_inquiry *q,
 
 GBX_MUST_USE gbx_status gbx_clues_of_dump(gbx_inquiry *q);
 GBX_MUST_USE gbx_status gbx_clues_of_run(gbx_inquiry *q);
+bool gbx_inquiry_has_failed(const gbx_inquiry *q); /* the run, and not just by its guard */
 GBX_MUST_USE gbx_status gbx_clues_of_audit(gbx_inquiry *q);
 GBX_MUST_USE gbx_status gbx_inquiry_add_audit(gbx_inquiry *q, uint64_t index); /* one of them */
 GBX_MUST_USE gbx_status gbx_clues_of_kernels(gbx_inquiry *q);
 GBX_MUST_USE gbx_status gbx_clues_of_unended(gbx_inquiry *q);
-GBX_MUST_USE gbx_status gbx_inquiry_find_nan(gbx_inquiry *q); /* sets `nan` */
 GBX_MUST_USE gbx_status gbx_clues_of_values(gbx_inquiry *q);
 GBX_MUST_USE gbx_status gbx_inquiry_add_odd(gbx_inquiry *q, size_t index); /* a hint */
 
 /* The answer of a check about a task; NULL if it was not asked. */
 const gbx_check_line *gbx_inquiry_find_line(const gbx_inquiry *q, uint64_t task);
+
+/* --- recorded.c --- */
+
+/* Sets `with_tensors` and `with_values`; the audit has been asked. */
+GBX_MUST_USE gbx_status gbx_inquiry_count_recorded(gbx_inquiry *q);
+
+/* --- nan.c --- */
+
+/* Sets `nan`; kernels and references have been asked. */
+GBX_MUST_USE gbx_status gbx_inquiry_ask_nan(gbx_inquiry *q);
 
 /* --- golden.c --- */
 

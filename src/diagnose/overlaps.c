@@ -416,9 +416,34 @@ static gbx_status compare_all(gbx_overlaps *o) {
     return status;
 }
 
+/* --- tasks that did not complete --- */
+
+static bool did_end(const gbx_inquiry *q, uint64_t task) {
+    uint64_t place = gbx_task_graph_place(q->graph, task);
+    return place == UINT64_MAX || gbx_task_graph_at(q->graph, place)->end_ns != UINT64_MAX;
+}
+
+/* Nobody knows which bytes such a task would have used: a pair with it is only evidence of why it
+ * did not complete. */
+static void weaken_pairs(gbx_inquiry *q) {
+    for (size_t i = 0; i < q->clue_count && gbx_inquiry_has_failed(q); ++i) {
+        gbx_clue *clue = &q->clues[i];
+        const gbx_audit_finding *f = finding_of(q, clue);
+        if (!f || !gbx_audit_is_about_pair(f) ||
+            (did_end(q, f->first.task) && did_end(q, f->second.task)))
+            continue;
+        bool is_second = !did_end(q, f->second.task);
+        clue->task = is_second ? f->second.task : f->first.task;
+        clue->other = is_second ? f->first.task : f->second.task;
+        clue->place = gbx_task_graph_place(q->graph, clue->task);
+        clue->is_weak = clue->is_assigned = true;
+    }
+}
+
 gbx_status gbx_inquiry_compare_overlaps(gbx_inquiry *q) {
     gbx_overlaps o = {.q = q, .deadline_ns = gbx_clock_ns() + OVERLAPS_NS};
     gbx_status status = compare_all(&o);
+    weaken_pairs(q);
     gbx_replay_session_close(&o.session);
     gbx_memory_map_destroy(o.map);
     for (size_t i = 0; i < o.access_count; ++i)

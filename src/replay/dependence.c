@@ -27,6 +27,7 @@ typedef struct asking {
     unsigned char *start[CALLS][GBX_REPLAY_MAX_ARGUMENTS]; /* NULL: as in the dump */
     unsigned char *left[CALLS][GBX_REPLAY_MAX_ARGUMENTS];
     int calls;       /* so far */
+    bool is_end;     /* asks how a task ends that did not complete */
     bool has_floats; /* bytes that were changed are those of floats */
     gbx_dependence *answer;
 } asking;
@@ -191,17 +192,29 @@ static bool is_output(const gbx_replay_argument *argument) {
     return argument->is_tensor && argument->role != GBX_ROLE_INPUT;
 }
 
-static gbx_status call(asking *a, int number) {
+/* How a call ended. */
+typedef enum end { RETURNED, FAILED, IS_LATE } end;
+
+/* Dispatches that wait for each other would wait forever. */
+static end end_of(const gbx_replay_outcome *outcome) {
+    if (!outcome->fault)
+        return RETURNED;
+    return outcome->fault->is_hang && !outcome->fault->is_stuck ? IS_LATE : FAILED;
+}
+
+static gbx_status call(asking *a, int number, end *out_end) {
     gbx_replay_outcome outcome;
+    *out_end = FAILED;
     gbx_replay_request request = a->job.request;
     for (uint32_t i = 0; i < a->task.argument_count; ++i)
         if (is_asked_about(a, &a->task.arguments[i]))
             GBX_TRY(make_start(a, number, i));
     request.start = (const void *const *)a->start[number];
     gbx_status status = gbx_replay_run(a->session->engine, &request, &outcome);
-    if (!status && outcome.fault)
-        a->answer->answer = GBX_DEPENDENCE_FAILS;
-    for (uint32_t i = 0; i < a->task.argument_count && !status && !outcome.fault; ++i)
+    if (!status)
+        *out_end = end_of(&outcome);
+    for (uint32_t i = 0;
+         i < a->task.argument_count && !status && *out_end == RETURNED && !a->is_end; ++i)
         if (is_output(&a->task.arguments[i]))
             status = keep(a, i, GBX_KEPT_FIRST, &a->left[number][i]);
     gbx_replay_outcome_free(&outcome);
@@ -214,15 +227,22 @@ static gbx_status call(asking *a, int number) {
     return status;
 }
 
-/* False if it fails: then the answer says so. */
+/* False if it fails: then the answer says so. What the dump has comes first: a task that fails with
+ * that says nothing about other values. */
 static gbx_status call_all(asking *a, bool *out_did) {
     *out_did = false;
-    for (int number = 0; number < CALLS; ++number) {
+    for (int i = 0; i < CALLS; ++i) {
+        int number = i == 0 ? DUMP_CALL : i <= DUMP_CALL ? i - 1 : i;
+        end how;
         if (number == NAN_CALL && !a->has_floats)
             break;
-        GBX_TRY(call(a, number));
-        if (a->answer->answer == GBX_DEPENDENCE_FAILS)
-            return NULL;
+        GBX_TRY(call(a, number, &how));
+        if (how == RETURNED)
+            continue;
+        a->answer->answer = how == IS_LATE        ? GBX_DEPENDENCE_LATE
+                            : number == DUMP_CALL ? GBX_DEPENDENCE_BROKEN
+                                                  : GBX_DEPENDENCE_FAILS;
+        return NULL;
     }
     *out_did = true;
     return NULL;
@@ -278,15 +298,29 @@ static gbx_status find_dependent(asking *a) {
     return NULL;
 }
 
+static gbx_status find_end(asking *a) {
+    end how;
+    GBX_TRY(call(a, DUMP_CALL, &how));
+    if (how == RETURNED)
+        return NULL;
+    for (int number = ZERO_CALL; number <= ONE_CALL; ++number) {
+        GBX_TRY(call(a, number, &how));
+        a->answer->answer = how == RETURNED ? GBX_DEPENDENCE_FAILS : GBX_DEPENDENCE_NONE;
+        if (how == RETURNED)
+            break;
+    }
+    return NULL;
+}
+
 /* Every call puts patterns into outputs. */
 static gbx_status find_kept_of_output(asking *a, uint32_t i) {
     gbx_replay_outcome outcome;
     gbx_status status = gbx_replay_run(a->session->engine, &a->job.request, &outcome);
-    bool fails = !status && outcome.fault;
+    end how = status ? FAILED : end_of(&outcome);
     gbx_replay_outcome_free(&outcome);
-    if (fails)
-        a->answer->answer = GBX_DEPENDENCE_FAILS;
-    if (status || fails)
+    if (how != RETURNED)
+        a->answer->answer = how == IS_LATE ? GBX_DEPENDENCE_LATE : GBX_DEPENDENCE_BROKEN;
+    if (how != RETURNED)
         return status;
     GBX_TRY(keep(a, i, GBX_KEPT_FIRST, &a->left[0][i]));
     GBX_TRY(keep(a, i, GBX_KEPT_OTHER, &a->left[1][i]));
@@ -309,7 +343,7 @@ static gbx_status find_kept(asking *a) {
             continue;
         GBX_TRY(argument->role == GBX_ROLE_OUTPUT ? find_kept_of_output(a, i)
                                                   : find_kept_of_inout(a, i));
-        if (a->answer->answer != GBX_DEPENDENCE_FAILS)
+        if (a->answer->answer == GBX_DEPENDENCE_UNKNOWN)
             a->answer->answer =
                 a->answer->kept.count > 0 ? GBX_DEPENDENCE_SOME : GBX_DEPENDENCE_NONE;
     }
@@ -327,7 +361,9 @@ static gbx_status ask(asking *a, uint64_t number, gbx_status (*question)(asking 
     gbx_status status = gbx_replay_task_read(a->session->config.entries, number, &a->task);
     if (!status)
         status = gbx_replay_session_job(a->session, &a->task, &a->job);
-    if (!status && a->task.did_complete && a->task.has_addresses && can_follow_all(&a->task))
+    if (!status && a->task.did_complete == a->is_end)
+        a->answer->answer = GBX_DEPENDENCE_BROKEN;
+    else if (!status && a->task.has_addresses && can_follow_all(&a->task))
         status = question(a);
     for (int k = 0; k < CALLS; ++k)
         for (uint32_t i = 0; i < GBX_REPLAY_MAX_ARGUMENTS; ++i) {
@@ -350,6 +386,14 @@ gbx_status gbx_dependence_ask(gbx_replay_session *session, uint64_t task, const 
                 .others = others,
                 .answer = out_dependence};
     return ask(&a, task, find_dependent);
+}
+
+gbx_status gbx_dependence_ask_end(gbx_replay_session *session, uint64_t task,
+                                  const gbx_memory_map *map, uint64_t owners,
+                                  gbx_dependence *out_dependence) {
+    asking a = {
+        .session = session, .map = map, .owners = owners, .is_end = true, .answer = out_dependence};
+    return ask(&a, task, find_end);
 }
 
 gbx_status gbx_dependence_find_kept(gbx_replay_session *session, uint64_t task, uint32_t slot,

@@ -11,9 +11,11 @@
 
 typedef enum gbx_dependence_answer {
     GBX_DEPENDENCE_UNKNOWN = 0, /* the task cannot be called, or its views cannot be followed */
-    GBX_DEPENDENCE_FAILS = 1,   /* with such values it crashes or hangs */
-    GBX_DEPENDENCE_NONE = 2,
-    GBX_DEPENDENCE_SOME = 3
+    GBX_DEPENDENCE_BROKEN = 1,  /* it did not complete, or fails with what the dump has, too */
+    GBX_DEPENDENCE_LATE = 2,    /* a call did not return in time */
+    GBX_DEPENDENCE_FAILS = 3,   /* the bytes decide whether it crashes, or waits forever */
+    GBX_DEPENDENCE_NONE = 4,
+    GBX_DEPENDENCE_SOME = 5
 } gbx_dependence_answer;
 
 /* Ranges of addresses of the run. */
@@ -40,6 +42,13 @@ typedef struct gbx_dependence {
 GBX_MUST_USE gbx_status gbx_dependence_ask(gbx_replay_session *session, uint64_t task,
                                            const gbx_memory_map *map, uint64_t owners,
                                            uint64_t others, gbx_dependence *out_dependence);
+
+/* Asks of a task that did not complete, and fails when it is called again, whether it returns with
+ * 0 or 1 in the bytes whose owner has a bit of `owners`: FAILS, or NONE. UNKNOWN if it does not
+ * fail with what the dump has. */
+GBX_MUST_USE gbx_status gbx_dependence_ask_end(gbx_replay_session *session, uint64_t task,
+                                               const gbx_memory_map *map, uint64_t owners,
+                                               gbx_dependence *out_dependence);
 
 /* Asks which elements of an output or inout a task does not write: `kept`; SOME if there are any.
  */

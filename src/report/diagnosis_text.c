@@ -328,6 +328,9 @@ static gbx_status say(const saying *s, const char **out_text) {
                                                     : &s->d->unended[s->clue->index];
         *out_text =
             gbx_text_finding(s->t, s->r->dump->reader, result, &result->findings[s->clue->item]);
+        if (s->clue->kind == GBX_DIAGNOSIS_UNWRITTEN && s->clue->task != result->task)
+            *out_text =
+                gbx_text_format(s->t, "%s; with other values there it does not fail", *out_text);
         return NULL;
     case GBX_CLUE_FAULT:
         return say_fault(s, &s->d->check.results[s->clue->index], out_text);

@@ -296,8 +296,11 @@ void gbx_run_report_begin(gbx_sink *sink, const gbx_run_layout *layout, gbx_run_
  * stderr the sentence of a case that failed. */
 void gbx_run_report_add(gbx_run_report *report, const gbx_round_result *result);
 
-/* Whether something is wrong that the run's dump can be asked about. */
+/* Whether something is wrong that the run's dump says more about. */
 bool gbx_run_needs_diagnosis(const gbx_round_result *result);
+
+/* Whether it has a dump, and is wrong or refused: --diagnose asks also a dump that holds little. */
+bool gbx_run_can_be_diagnosed(const gbx_round_result *result);
 
 /* `status` is how the run ended: a failure is returned. */
 GBX_MUST_USE gbx_status gbx_run_report_end(gbx_run_report *report, gbx_status status);

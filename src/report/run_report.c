@@ -147,6 +147,10 @@ bool gbx_run_needs_diagnosis(const gbx_round_result *result) {
            (result->totals.records > 0 || result->totals.in_flight > 0);
 }
 
+bool gbx_run_can_be_diagnosed(const gbx_round_result *result) {
+    return result->dump && (is_wrong(result) || result->is_refused);
+}
+
 static const char *diagnose_text(gbx_texts *t, const gbx_round_result *result) {
     return gbx_text_format(t, "glassbox diagnose %s", gbx_text_word(t, result->dump));
 }

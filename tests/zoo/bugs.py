@@ -352,6 +352,8 @@ PADDED = [
         runtime=AICPU),
     bug("prefix-without-earlier-rows", "race between tasks", "padded", ("orchestration.c", "after(&prefix, all[t - 1].prefix);", ";"),
         PREFIXES[1:], "prefix", "all", others=PUTS, runtime=AICPU),
+    bug("crop-scalar-as-tensor", "crash", "padded", ("kernels/crop.c", "*b = gbx_tensor_f32(gbx_arg_tensor(args, 1))",
+        "*b = gbx_tensor_f32(gbx_arg_tensor(args, 3))"), CROPS, "crop", "", "gbx_arg_tensor(args, 3)", expected=REPORTED),
 ]
 
 # --- atomics: part p is tasks 2 p (clear) and 2 p + 1 (sum_rows, in blocks) ---

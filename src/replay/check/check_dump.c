@@ -166,7 +166,9 @@ static gbx_status take_kernels(flow *f, asked *one, gbx_check_kernels *kernels) 
     if (kernels->is_called)
         return NULL;
     const char *why = one->refusal ? gbx_status_message(one->refusal)
-                                   : "it is incomplete in the dump, or did not complete";
+                      : one->job.task.dispatch_count > 0
+                          ? "the task did not complete"
+                          : "the dump lacks data that the task needs";
     return gbx_check_report_keep(f->report, why, &kernels->why_not);
 }
 
