@@ -130,6 +130,16 @@ static gbx_status keep_result(flow *f, gbx_replay_result *result, gbx_check_kern
     return NULL;
 }
 
+static void count_mismatches(const gbx_replay_result *result, gbx_check_kernels *kernels) {
+    for (size_t i = 0; i < result->output_count; ++i) {
+        const gbx_replay_compared *output = &result->outputs[i];
+        if (!output->is_compared || output->bits.mismatches == 0)
+            continue;
+        kernels->mismatches += output->bits.mismatches;
+        kernels->slots |= output->slot < 64 ? UINT64_C(1) << output->slot : 0;
+    }
+}
+
 static gbx_status judge_kernels(flow *f, const asked *one, gbx_replay_outcome *outcome,
                                 gbx_check_kernels *kernels) {
     gbx_replay_result result = {0};
@@ -142,6 +152,7 @@ static gbx_status judge_kernels(flow *f, const asked *one, gbx_replay_outcome *o
         kernels->verdict = result.verdict;
         kernels->differs = result.verdict == GBX_REPLAY_DIFFERS;
         kernels->is_accused = result.finding_count > result.note_count || result.fault;
+        count_mismatches(&result, kernels);
         if (result.order <= GBX_ORDER_NOT_ASKED)
             count_skipped(f, &f->report->orders[result.order]);
         if (result.stray_is_unknown)
