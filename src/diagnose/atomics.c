@@ -10,11 +10,16 @@
 
 #include <glassbox/tensor.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "diagnose/internal.h"
 
-enum { CALLS = 4 };   /* of a task whose sums differ */
-#define ROUNDING 1e-3 /* of the largest value */
+enum {
+    CALLS = 4,          /* of a task whose sums differ */
+    SUMS_OF_KERNEL = 16 /* tasks that stand for the others */
+};
+#define SUMS_NS (60 * GBX_NS_PER_SECOND) /* what is not called by then stays a finding */
+#define ROUNDING 1e-3                    /* of the largest value */
 
 #define LIST_MAX (UINT64_C(1) << 22) /* elements */
 
@@ -23,7 +28,8 @@ static const char doing[] = "comparing sums";
 /* Whether the thread sanitizer has seen all blocks of a task at once until they ended, and no race.
  */
 static bool has_no_race(const gbx_diagnosis_line *line, uint32_t chip_blocks) {
-    if (!line->report.asked[GBX_SANITIZE_THREAD].was_asked || line->task.dispatch_count < 2 ||
+    const gbx_sanitize_asked *asked = &line->report.asked[GBX_SANITIZE_THREAD];
+    if (!asked->was_asked || !asked->did_return || line->task.dispatch_count < 2 ||
         line->task.block_num > chip_blocks)
         return false;
     for (size_t i = 0; i < line->report.finding_count; ++i) {
@@ -132,8 +138,9 @@ static bool is_explained(const gbx_replay_compared *output, const gbx_replay_pay
     return is_small || is_reordered(output, payloads);
 }
 
+/* *differs: from the run; else the call explains nothing. */
 static gbx_status call_once(gbx_replay_session *session, const gbx_replay_task *task,
-                            bool *is_small) {
+                            bool *is_small, bool *differs) {
     gbx_replay_job job;
     gbx_replay_result result = {0};
     gbx_replay_payloads payloads = {0};
@@ -141,6 +148,7 @@ static gbx_status call_once(gbx_replay_session *session, const gbx_replay_task *
     if (!status)
         status = gbx_replay_execute(&job, &payloads, &result);
     *is_small &= !status && !result.fault;
+    *differs |= !status && gbx_replay_result_sums(&result).mismatches > 0;
     for (size_t i = 0; i < result.output_count && *is_small; ++i)
         *is_small = is_explained(&result.outputs[i], &payloads);
     gbx_replay_payloads_free(&payloads);
@@ -152,15 +160,68 @@ static gbx_status call_once(gbx_replay_session *session, const gbx_replay_task *
 static gbx_status is_sum(const gbx_inquiry *q, gbx_replay_session *session, uint64_t number,
                          bool *out_is) {
     gbx_replay_task task;
+    bool differs = false;
     gbx_status status = gbx_replay_task_read(q->request->entries, number, &task);
     *out_is = !status && task.dispatch_count > 1;
     for (int i = 0; i < CALLS && *out_is; ++i)
-        status = call_once(session, &task, out_is);
+        status = call_once(session, &task, out_is, &differs);
+    *out_is &= differs;
     gbx_replay_task_free(&task);
     if (!status || !gbx_replay_is_of_task(status))
         return status;
     *out_is = false;
     gbx_status_free(status);
+    return NULL;
+}
+
+/* --- sums of many tasks --- */
+
+/* What was found out about the tasks of a kernel or mix. */
+typedef struct summing {
+    uint32_t func_ids[GBX_SUBTASK_COUNT];
+    uint32_t called;
+    bool are_sums; /* all that were called */
+} summing;
+
+typedef struct sums {
+    summing *kernels;
+    size_t count;
+    uint64_t capacity;
+    int64_t deadline_ns;
+    uint64_t left_out; /* tasks */
+} sums;
+
+static gbx_status find_summing(const gbx_inquiry *q, const gbx_clue *clue, sums *all,
+                               summing **out_kernel) {
+    gbx_diagnosis_finding about;
+    GBX_TRY(gbx_clue_describe(q, clue, &about));
+    for (size_t i = 0; i < all->count; ++i) {
+        *out_kernel = &all->kernels[i];
+        if (memcmp(all->kernels[i].func_ids, about.func_ids, sizeof about.func_ids) == 0)
+            return NULL;
+    }
+    GBX_TRY(gbx_array_reserve(&all->kernels, &all->capacity, all->count + 1, doing));
+    *out_kernel = &all->kernels[all->count++];
+    **out_kernel = (summing){.are_sums = true};
+    memcpy((*out_kernel)->func_ids, about.func_ids, sizeof about.func_ids);
+    return NULL;
+}
+
+/* The first tasks of a kernel stand for the others, if all of them leave sums. */
+static gbx_status ask_sum(const gbx_inquiry *q, gbx_replay_session *session, const gbx_clue *clue,
+                          sums *all, bool *out_is) {
+    summing *kernel;
+    GBX_TRY(find_summing(q, clue, all, &kernel));
+    *out_is = kernel->are_sums && kernel->called >= SUMS_OF_KERNEL;
+    if (*out_is)
+        return NULL;
+    if (gbx_clock_ns() > all->deadline_ns) {
+        ++all->left_out;
+        return NULL;
+    }
+    GBX_TRY(is_sum(q, session, clue->task, out_is));
+    ++kernel->called;
+    kernel->are_sums &= *out_is;
     return NULL;
 }
 
@@ -204,7 +265,7 @@ static gbx_status report_dropped(gbx_inquiry *q, const dropped *all) {
 }
 
 /* Marks in `drops` which clues are no findings. */
-static gbx_status judge(gbx_inquiry *q, gbx_replay_session *session, bool *drops) {
+static gbx_status judge_all(gbx_inquiry *q, gbx_replay_session *session, sums *all, bool *drops) {
     uint32_t chip_blocks = session->kept && session->kept->blocks ? session->kept->blocks : 1;
     uint64_t last = GBX_DIAGNOSIS_NOBODY;
     bool is_small = false;
@@ -217,11 +278,24 @@ static gbx_status judge(gbx_inquiry *q, gbx_replay_session *session, bool *drops
         if (drops[i])
             continue;
         if (clue->task != last)
-            GBX_TRY(is_sum(q, session, clue->task, &is_small));
+            GBX_TRY(ask_sum(q, session, clue, all, &is_small));
         last = clue->task;
         drops[i] = is_small;
     }
     return NULL;
+}
+
+static gbx_status judge(gbx_inquiry *q, gbx_replay_session *session, bool *drops) {
+    sums all = {.deadline_ns = gbx_clock_ns() + SUMS_NS};
+    gbx_status status = judge_all(q, session, &all, drops);
+    free(all.kernels);
+    if (status || all.left_out == 0)
+        return status;
+    return gbx_inquiry_lack(q, GBX_ASKED_REPLAY,
+                            "%" PRIu64 " %s other values were not looked at in time: they may "
+                            "differ by the order of blocks",
+                            all.left_out,
+                            all.left_out == 1 ? "task that leaves" : "tasks that leave");
 }
 
 /* If a result is wrong, the order of atomic operations may be why: then nothing is dropped, but
