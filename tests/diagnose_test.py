@@ -607,6 +607,67 @@ def check_chance_in_shared_memory():
     check("halves: what is harmless", [question(document, name)["harmless"] is None for name in ("audit", "replay")], [False, True])
 
 
+def check_chance_in_sums():
+    """Sums of several blocks may differ by rounding in each call; a task that differed before and does not in any of these calls is no sum."""
+    s = Scene("sums")
+    x = s.tensor("x")
+    s.kernel("varies", ARGS, f"float by = block ? 1 : chance(); for (int i = block * {N // 2}; i < (block + 1) * {N // 2}; ++i) y[i] = by * x[i];",
+             head=CHANCE % (root / "sums.calls"))
+    s.task("varies", x, s.output("y"), blocks=2)
+    dump = recorded(with_golden(s, golden="def golden(args):\n    return {'y': args['x']}\n"), "sums")
+    document = asked_by_chance(dump, "sums.calls", 1)
+    check("sums: the golden accepts them", [question(document, "golden")[key] for key in ("tasks", "findings")], [1, 0])
+    check("sums: what is accused", accused(document), [("not_repeated", "varies", [0])])
+
+
+def check_chance_behind_missing_edge():
+    """Two tasks that a missing edge leaves without order may leave other values where they overlap, and not elsewhere."""
+    s = Scene("edges", in_order=False, edges=[(1, 2)])
+    x, w, v = s.tensor("x"), s.tensor("w", role="inout"), s.tensor("v", role="inout")
+    s.kernel("first", "in x, inout w", "w[0] = 5;")
+    s.kernel("varies", "in x, inout w, inout v", "float by = chance(); w[0] = 7; for (int i = 0; i < n; ++i) v[i] = by * x[i];".replace("n;", f"{N};"),
+             head=CHANCE % (root / "edges.calls"))
+    s.task("first", x, w)
+    s.task("first", x, w)
+    s.task("varies", x, w, v)  # 2 waits for 1, and would for 0 if that waited for 1
+    dump = recorded(s, "edges", "--runtime", "host_build_graph")
+    document = asked_by_chance(dump, "edges.calls", 1)
+    check("edges: what is accused", accused(document), [("overlapping_writes", "first", [1]), ("not_repeated", "varies", [2])])
+    check_in("edges: the pair that follows", "1 more pair of tasks has no order", question(document, "audit")["harmless"] or "")
+
+
+def check_chosen_of_pairs():
+    """--task counts only what it has chosen, and takes no pair for a finding that is none without it."""
+    s = Scene("chosen", in_order=False)
+    x, y = s.tensor("x"), s.output("y")
+    s.kernel("twice", ARGS, TWICE)
+    s.kernel("copy", ARGS, COPY)
+    for kernel in ("twice", "twice", "copy"):
+        s.task(kernel, x, y)
+    dump = recorded(s, "chosen", "--runtime", "host_build_graph")
+    everything = asked(dump, "--no-save", code=1)
+    check("chosen: all pairs", named(everything), [("overlapping_writes", "twice", "y", [1]), ("overlapping_writes", "copy", "y", [2])])
+    for task, pairs in ((0, [(1, 0)]), (1, [(1, 0), (2, 1)]), (2, [(2, 1)])):
+        text, document = told(dump, "--task", task, code=1)
+        check(f"chosen {task}: pairs", [(f["task_seq"], f["other_task_seq"]) for f in document["findings"]], pairs)
+        check(f"chosen {task}: no other evidence", [f["evidence"] for f in document["findings"]], [[]] * len(pairs))
+        check(f"chosen {task}: numbers of tasks", [question(document, name)["tasks"] for name in ("audit", "replay", "sanitizers")], [1, 1, 1])
+        check(f"chosen {task}: findings", question(document, "audit")["findings"], len(pairs))
+        check_in(f"chosen {task}", f"not accused: {int(task == 0)} of 1 task;", text)
+
+
+def check_crash_under_sanitizer():
+    """The thread sanitizer says nothing of races if the task crashed under it, even where another sanitizer has said why."""
+    s = Scene("crashing")
+    x, y = s.tensor("x"), s.output("y", (1,))
+    crash = "#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)\n    volatile int *nowhere = (int *)(uintptr_t)(n - 1); *nowhere = 1;\n#endif\n"
+    s.kernel("last", ARGS, "float mine = block + 1; __atomic_store((float *)y, &mine, __ATOMIC_SEQ_CST);\n" + crash)
+    s.task("last", x, y, blocks=2)
+    document = asked(recorded(s, "crashing"), code=1)
+    check("crashing: what is accused", accused(document), [("write_race", "last", [0])])
+    check("crashing: nothing is harmless", question(document, "races")["harmless"], None)
+
+
 # --- glassbox run ---
 
 GOLDEN = """def golden(args):
@@ -714,5 +775,5 @@ def check_usage():
 
 if __name__ == "__main__":
     sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_overrun, check_consequences,
-                       check_habits, check_order, check_chance_in_shared_memory,
-                       check_run, check_unchecked, check_far, check_good, check_usage))
+                       check_habits, check_order, check_chance_in_shared_memory, check_chance_in_sums, check_chance_behind_missing_edge,
+                       check_chosen_of_pairs, check_crash_under_sanitizer,                       check_run, check_unchecked, check_far, check_good, check_usage))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "diagnose/internal.h"
 
 static const gbx_name kind_names[] = {
@@ -108,7 +109,8 @@ gbx_status gbx_inquiry_add(gbx_inquiry *q, gbx_clue clue) {
     bool is_chosen, is_other_chosen;
     GBX_TRY(gbx_inquiry_chooses(q, clue.task, &is_chosen));
     GBX_TRY(gbx_inquiry_chooses(q, clue.other, &is_other_chosen));
-    if (!is_chosen && (clue.other == GBX_DIAGNOSIS_NOBODY || !is_other_chosen))
+    bool is_for_both = clue.other != GBX_DIAGNOSIS_NOBODY && is_other_chosen;
+    if (!is_chosen && !is_for_both && !gbx_clue_is_pair(&clue))
         return NULL;
     GBX_TRY(gbx_array_reserve(&q->clues, &q->clue_capacity, q->clue_count + 1, "diagnosing"));
     GBX_TRY(set_slot(q, &clue));
@@ -225,7 +227,7 @@ static gbx_status ask_audit(gbx_inquiry *q) {
         asked->not_asked = q->d->tasks;
         return noted;
     }
-    asked->tasks = q->d->audit.counts.tasks;
+    asked->tasks = gbx_min_u64(q->d->audit.counts.tasks, q->d->chosen);
     return gbx_clues_of_audit(q);
 }
 
