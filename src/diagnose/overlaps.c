@@ -82,6 +82,25 @@ static gbx_shared_buffer *find_buffer(const gbx_overlaps *o, uint64_t base) {
 
 /* --- who uses them --- */
 
+/* Entries of a task follow each other. */
+static gbx_status count_users(gbx_overlaps *o) {
+    gbx_entries *entries = o->q->request->entries;
+    for (uint64_t i = 0; i < gbx_entries_count(entries); ++i) {
+        gbx_entry entry;
+        gbx_tensor view;
+        GBX_TRY(gbx_entries_at(entries, i, &entry));
+        if (!entry.tensor)
+            continue;
+        gbx_record_view(entry.tensor, &view);
+        gbx_shared_buffer *b = find_buffer(o, view.data);
+        if (!b)
+            continue;
+        b->users += b->users == 0 || b->last_user != entry.head->task;
+        b->last_user = entry.head->task;
+    }
+    return NULL;
+}
+
 static gbx_status add_access(gbx_overlaps *o, const gbx_entry *entry, uint64_t place) {
     gbx_touch made = {.place = place,
                       .task = entry->head->task,
@@ -92,7 +111,8 @@ static gbx_status add_access(gbx_overlaps *o, const gbx_entry *entry, uint64_t p
         return NULL;
     gbx_record_view(entry->tensor, &made.view);
     made.base = made.view.data;
-    if (!find_buffer(o, made.base))
+    const gbx_shared_buffer *b = find_buffer(o, made.base);
+    if (!b || b->users > GBX_BUFFER_TASKS_MAX)
         return NULL;
     GBX_TRY(gbx_array_reserve(&o->accesses, &o->access_capacity, o->access_count + 1, doing));
     o->accesses[o->access_count++] = made;
@@ -108,6 +128,7 @@ static int compare_accesses(const void *a, const void *b) {
 static gbx_status find_accesses(gbx_overlaps *o) {
     gbx_entries *entries = o->q->request->entries;
     gbx_entry entry;
+    GBX_TRY(count_users(o));
     for (uint64_t i = 0; i < gbx_entries_count(entries); ++i) {
         GBX_TRY(gbx_entries_at(entries, i, &entry));
         uint64_t place = gbx_task_graph_place(o->q->graph, entry.head->task);

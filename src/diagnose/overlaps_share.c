@@ -291,7 +291,7 @@ static gbx_status find_partner(gbx_overlaps *o, gbx_shared_buffer *b, size_t one
 
 static gbx_status ask_buffer(gbx_overlaps *o, gbx_shared_buffer *b) {
     size_t count;
-    bool is_known = true;
+    bool is_known = b->count > 0;
     for (size_t i = b->first; i < b->first + b->count && is_known; ++i)
         if (o->accesses[i].is_write)
             GBX_TRY(find_written(o, &o->accesses[i], &is_known));
