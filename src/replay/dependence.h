@@ -10,7 +10,8 @@
 #include "replay/session.h"
 
 typedef enum gbx_dependence_answer {
-    GBX_DEPENDENCE_UNKNOWN = 0, /* the task cannot be called, or its views cannot be followed */
+    GBX_DEPENDENCE_UNKNOWN = 0, /* the task cannot be called, its views cannot be followed, or its
+                                   outputs are too large */
     GBX_DEPENDENCE_FAILS = 1,   /* with such values it crashes or hangs */
     GBX_DEPENDENCE_NONE = 2,
     GBX_DEPENDENCE_SOME = 3
