@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "diagnose/internal.h"
 
 #define EDGES_NS (10 * GBX_NS_PER_SECOND) /* pairs that are not looked at by then are findings */
@@ -38,14 +39,10 @@ static bool is_pair(const gbx_inquiry *q, const gbx_clue *clue) {
     return gbx_clue_is_pair(clue) && q->d->audit.findings[clue->index].has_no_path;
 }
 
-static int compare_numbers(uint64_t a, uint64_t b) {
-    return (a > b) - (a < b);
-}
-
 static int compare_pairs(const void *a, const void *b) {
     const pair *x = a, *y = b;
-    int order = compare_numbers(x->after, y->after);
-    return order != 0 ? order : compare_numbers(y->before, x->before);
+    int order = gbx_order_u64(x->after, y->after);
+    return order != 0 ? order : gbx_order_u64(y->before, x->before);
 }
 
 static gbx_status gather(edges *e) {
@@ -145,7 +142,7 @@ typedef struct all_shared {
 
 static int compare_shared(const void *a, const void *b) {
     const shared_bytes *x = a, *y = b;
-    return compare_numbers(x->place, y->place);
+    return gbx_order_u64(x->place, y->place);
 }
 
 static gbx_status gather_shared(const edges *e, const bool *drops, all_shared *out) {

@@ -51,10 +51,6 @@ static void forget_gaps(gbx_follow_part *p) {
         gbx_dependence_free(&p->gaps);
 }
 
-static bool are_gaps_known(const gbx_dependence *gaps) {
-    return gaps->answer == GBX_DEPENDENCE_SOME || gaps->answer == GBX_DEPENDENCE_NONE;
-}
-
 /* --- one task --- */
 
 typedef struct visit {
@@ -104,10 +100,6 @@ static gbx_status for_views(gbx_follow *f, visit *v, uint32_t stage,
 static gbx_status look_at_input(gbx_follow *f, visit *v, const place *at) {
     v->reads |= gbx_taint_of_view(f->taint, &at->view);
     return NULL;
-}
-
-static bool is_answered(const gbx_dependence *answer) {
-    return answer->answer == GBX_DEPENDENCE_SOME || answer->answer == GBX_DEPENDENCE_NONE;
 }
 
 static gbx_status keep_all(gbx_address_ranges *to, const gbx_address_ranges *from) {
@@ -169,7 +161,7 @@ static gbx_status ask_set(gbx_follow *f, visit *v, uint32_t number, bool is_exac
     } else {
         GBX_TRY(ask(f, v->task, GBX_DIRECT(number) | GBX_COMPUTED(number), own));
     }
-    if (!is_answered(own))
+    if (!gbx_dependence_is_known(own))
         f->reached |= GBX_DIRECT(number);
     if (own->depends.count > 0)
         GBX_TRY(keep_user(f, v, number));
@@ -224,7 +216,7 @@ static gbx_status leave_inout(gbx_follow *f, visit *v, const place *at) {
     bool is_written = gbx_taint_has_all(f->written, &at->view);
     if (!is_written)
         status = find_gaps(f, v->task, at->slot, &asked);
-    if (!status && (is_written || are_gaps_known(&asked)))
+    if (!status && (is_written || gbx_dependence_is_known(&asked)))
         status = gbx_taint_write(f->written, &at->view, 1, &asked.kept);
     if (!status)
         status = gbx_taint_write(f->taint, &at->view, 0, &v->kept.kept);
@@ -243,7 +235,7 @@ static gbx_status leave_output(gbx_follow *f, visit *v, const place *at) {
         return leave(f, v, &at->view, NULL);
     gbx_status status = p ? need_gaps(f, p) : find_gaps(f, v->task, at->slot, &asked);
     const gbx_dependence *gaps = p ? &p->gaps : &asked;
-    if (!status && are_gaps_known(gaps))
+    if (!status && gbx_dependence_is_known(gaps))
         status = leave(f, v, &at->view, gaps->kept.count > 0 ? &gaps->kept : NULL);
     gbx_dependence_free(&asked);
     return status;

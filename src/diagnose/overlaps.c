@@ -16,6 +16,7 @@
 
 #include "analysis/byte_runs.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "diagnose/overlaps.h"
 
 #define OVERLAPS_NS                                                                                \
@@ -49,13 +50,9 @@ static gbx_status add_buffer(gbx_overlaps *o, const gbx_audit_side *side) {
     return NULL;
 }
 
-static int compare_numbers(uint64_t a, uint64_t b) {
-    return (a > b) - (a < b);
-}
-
 static int compare_buffers(const void *a, const void *b) {
     const gbx_shared_buffer *x = a, *y = b;
-    return compare_numbers(x->base, y->base);
+    return gbx_order_u64(x->base, y->base);
 }
 
 static gbx_status find_buffers(gbx_overlaps *o) {
@@ -121,8 +118,8 @@ static gbx_status add_access(gbx_overlaps *o, const gbx_entry *entry, uint64_t p
 
 static int compare_accesses(const void *a, const void *b) {
     const gbx_touch *x = a, *y = b;
-    int order = compare_numbers(x->base, y->base);
-    return order != 0 ? order : compare_numbers(x->place, y->place);
+    int order = gbx_order_u64(x->base, y->base);
+    return order != 0 ? order : gbx_order_u64(x->place, y->place);
 }
 
 static gbx_status find_accesses(gbx_overlaps *o) {

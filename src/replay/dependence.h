@@ -35,6 +35,11 @@ typedef struct gbx_dependence {
     gbx_address_ranges kept;    /* elements that hold what they held before */
 } gbx_dependence;
 
+/* Whether the task could be called, and did not fail. */
+static inline bool gbx_dependence_is_known(const gbx_dependence *dependence) {
+    return dependence->answer == GBX_DEPENDENCE_SOME || dependence->answer == GBX_DEPENDENCE_NONE;
+}
+
 /* Asks about the bytes whose owner in the map has a bit of `owners`. Those that only have a bit of
  * `others` are the same in each call, and no NaN, which would hide the rest. `kept` are elements of
  * inouts that were asked about. The caller frees the answer, in any case. */
