@@ -16,6 +16,7 @@
 
 enum {
     CALLS = 4,          /* of a task whose sums differ */
+    CALLS_MAX = 32,     /* until one differs */
     SUMS_OF_KERNEL = 16 /* tasks that stand for the others */
 };
 #define SUMS_NS (60 * GBX_NS_PER_SECOND) /* what is not called by then stays a finding */
@@ -109,63 +110,111 @@ static uint64_t *sorted(const gbx_tensor *tensor, const gbx_bits_payloads *writt
     return words;
 }
 
-/* Whether a call left the elements of the run in another order. */
-static bool is_reordered(const gbx_replay_compared *output, const gbx_replay_payloads *payloads) {
+static gbx_bits_payloads payloads_of(const gbx_replay_compared *output,
+                                     const gbx_replay_payloads *payloads) {
     uint32_t i = output->argument;
-    const gbx_bits_payloads written = {.replay = payloads->kept[GBX_KEPT_FIRST][i],
-                                       .other = payloads->kept[GBX_KEPT_OTHER][i],
-                                       .start = payloads->kept[GBX_KEPT_START][i],
-                                       .other_start = payloads->kept[GBX_KEPT_OTHER_START][i]};
+    return (gbx_bits_payloads){.replay = payloads->kept[GBX_KEPT_FIRST][i],
+                               .other = payloads->kept[GBX_KEPT_OTHER][i],
+                               .start = payloads->kept[GBX_KEPT_START][i],
+                               .other_start = payloads->kept[GBX_KEPT_OTHER_START][i]};
+}
+
+/* Whether a call left the elements that something else has in another order. */
+static bool is_reordered(const gbx_tensor *tensor, const gbx_bits_payloads *written,
+                         const unsigned char *other) {
     uint64_t counts[2] = {0, 0};
-    if (!payloads->dump[i] || !written.replay ||
-        (uint64_t)gbx_tensor_numel(&output->tensor) > LIST_MAX)
+    if (!other || !written->replay || (uint64_t)gbx_tensor_numel(tensor) > LIST_MAX)
         return false;
-    uint64_t *run = sorted(&output->tensor, &written, payloads->dump[i], &counts[0]);
-    uint64_t *call = sorted(&output->tensor, &written, written.replay, &counts[1]);
-    bool is_same = run && call && memcmp(run, call, counts[0] * sizeof *run) == 0;
-    free(run);
+    uint64_t *before = sorted(tensor, written, other, &counts[0]);
+    uint64_t *call = sorted(tensor, written, written->replay, &counts[1]);
+    bool is_same = before && call && memcmp(before, call, counts[0] * sizeof *before) == 0;
+    free(before);
     free(call);
     return is_same;
 }
 
-/* Whether an output differs from that of the run by no more than the order of blocks explains. */
-static bool is_explained(const gbx_replay_compared *output, const gbx_replay_payloads *payloads) {
-    if (!output->is_compared || output->is_exact || output->bits.mismatches == 0)
-        return true;
-    const unsigned char *dump = payloads->dump[output->argument];
-    bool is_small = gbx_dtype_is_float(output->tensor.dtype) && dump &&
-                    output->bits.max_abs <= ROUNDING * largest_of(&output->tensor, dump);
-    return is_small || is_reordered(output, payloads);
+/* Whether the two calls of a replay left the same but for rounding. */
+static bool are_close(const gbx_tensor *tensor, const gbx_bits_payloads *written,
+                      double tolerance) {
+    bool are = written->replay && written->other;
+    for (uint64_t i = 0; are && i < (uint64_t)gbx_tensor_numel(tensor); ++i) {
+        uint64_t a = gbx_bits_element(tensor, written->replay, i);
+        uint64_t b = gbx_bits_element(tensor, written->other, i);
+        are = a == b || !gbx_bits_is_written(tensor, written, i) ||
+              fabs(gbx_dtype_to_f64(tensor->dtype, a) - gbx_dtype_to_f64(tensor->dtype, b)) <=
+                  tolerance;
+    }
+    return are;
 }
 
-/* *differs: from the run; else the call explains nothing. */
+/* What the calls of a task showed. */
+typedef struct calls {
+    bool are_explained; /* by no more than the order of blocks */
+    bool differ;        /* from the run, or from each other */
+    bool are_reordered; /* one has the elements of the run in another order */
+    double tolerance;   /* of the outputs that differed before */
+} calls;
+
+static void explain(bool is_small, const gbx_tensor *tensor, const gbx_bits_payloads *written,
+                    const unsigned char *other, calls *all) {
+    bool is_order = !is_small && is_reordered(tensor, written, other);
+    all->differ = true;
+    all->are_reordered |= is_order;
+    all->are_explained &= is_small || is_order;
+}
+
+static void look_at(const gbx_replay_compared *output, const gbx_replay_payloads *payloads,
+                    uint64_t differed, calls *all) {
+    const unsigned char *dump = payloads->dump[output->argument];
+    double tolerance = gbx_dtype_is_float(output->tensor.dtype) && dump
+                           ? ROUNDING * largest_of(&output->tensor, dump)
+                           : -1;
+    bool has_differed = output->slot >= 64 || differed >> output->slot & 1;
+    if (output->is_compared && has_differed && tolerance < all->tolerance)
+        all->tolerance = tolerance;
+    const gbx_bits_payloads written = payloads_of(output, payloads);
+    if (output->is_compared && output->bits.mismatches > 0)
+        explain(output->bits.max_abs <= tolerance, &output->tensor, &written, dump, all);
+    if (output->bits.unstable > 0)
+        explain(are_close(&output->tensor, &written, tolerance), &output->tensor, &written,
+                written.other, all);
+}
+
 static gbx_status call_once(gbx_replay_session *session, const gbx_replay_task *task,
-                            bool *is_small, bool *differs) {
+                            uint64_t differed, calls *all) {
     gbx_replay_job job;
     gbx_replay_result result = {0};
     gbx_replay_payloads payloads = {0};
     gbx_status status = gbx_replay_session_job(session, task, &job);
     if (!status)
         status = gbx_replay_execute(&job, &payloads, &result);
-    *is_small &= !status && !result.fault;
-    *differs |= !status && gbx_replay_result_sums(&result).mismatches > 0;
-    for (size_t i = 0; i < result.output_count && *is_small; ++i)
-        *is_small = is_explained(&result.outputs[i], &payloads);
+    all->are_explained &= !status && !result.fault;
+    for (size_t i = 0; i < result.output_count && all->are_explained; ++i)
+        look_at(&result.outputs[i], &payloads, differed, all);
     gbx_replay_payloads_free(&payloads);
     gbx_replay_result_free(&result);
     return status;
 }
 
+/* Whether what differed before is explained, too: calls that leave what the run left explain
+ * nothing. If it differed only between two calls, so must these. */
+static bool is_explained(const calls *all, const gbx_check_kernels *before) {
+    bool is_small = before->mismatches > 0 ? before->max_abs <= all->tolerance : all->differ;
+    return all->are_explained && (is_small || all->are_reordered);
+}
+
 /* Whether a task has several blocks or subtasks, and what it leaves depends on their order only. */
-static gbx_status is_sum(const gbx_inquiry *q, gbx_replay_session *session, uint64_t number,
-                         bool *out_is) {
+static gbx_status is_sum(gbx_replay_session *session, const gbx_inquiry *q,
+                         const gbx_check_line *line, double *out_tolerance, bool *out_is) {
     gbx_replay_task task;
-    bool differs = false;
-    gbx_status status = gbx_replay_task_read(q->request->entries, number, &task);
+    calls all = {.are_explained = true, .tolerance = INFINITY};
+    gbx_status status = gbx_replay_task_read(q->request->entries, line->task, &task);
     *out_is = !status && task.dispatch_count > 1;
-    for (int i = 0; i < CALLS && *out_is; ++i)
-        status = call_once(session, &task, out_is, &differs);
-    *out_is &= differs;
+    for (int i = 0; i < CALLS_MAX && *out_is && !status && all.are_explained; ++i)
+        if (i < CALLS || (line->kernels.mismatches == 0 && !all.differ))
+            status = call_once(session, &task, line->kernels.slots, &all);
+    *out_is &= !status && is_explained(&all, &line->kernels);
+    *out_tolerance = all.tolerance;
     gbx_replay_task_free(&task);
     if (!status || !gbx_replay_is_of_task(status))
         return status;
@@ -180,7 +229,8 @@ static gbx_status is_sum(const gbx_inquiry *q, gbx_replay_session *session, uint
 typedef struct summing {
     uint32_t func_ids[GBX_SUBTASK_COUNT];
     uint32_t called;
-    bool are_sums; /* all that were called */
+    bool are_sums;    /* all that were called */
+    double tolerance; /* of that with the least */
 } summing;
 
 typedef struct sums {
@@ -202,26 +252,33 @@ static gbx_status find_summing(const gbx_inquiry *q, const gbx_clue *clue, sums 
     }
     GBX_TRY(gbx_array_reserve(&all->kernels, &all->capacity, all->count + 1, doing));
     *out_kernel = &all->kernels[all->count++];
-    **out_kernel = (summing){.are_sums = true};
+    **out_kernel = (summing){.are_sums = true, .tolerance = INFINITY};
     memcpy((*out_kernel)->func_ids, about.func_ids, sizeof about.func_ids);
     return NULL;
 }
 
-/* The first tasks of a kernel stand for the others, if all of them leave sums. */
+/* The first tasks of a kernel stand for others that differ as little, if all of them leave sums. */
 static gbx_status ask_sum(const gbx_inquiry *q, gbx_replay_session *session, const gbx_clue *clue,
                           sums *all, bool *out_is) {
+    const gbx_check_line *line = gbx_inquiry_find_line(q, clue->task);
     summing *kernel;
+    double tolerance;
+    *out_is = false;
+    if (!line)
+        return NULL;
     GBX_TRY(find_summing(q, clue, all, &kernel));
-    *out_is = kernel->are_sums && kernel->called >= SUMS_OF_KERNEL;
+    *out_is = kernel->are_sums && kernel->called >= SUMS_OF_KERNEL &&
+              line->kernels.max_abs <= kernel->tolerance;
     if (*out_is)
         return NULL;
     if (gbx_clock_ns() > all->deadline_ns) {
         ++all->left_out;
         return NULL;
     }
-    GBX_TRY(is_sum(q, session, clue->task, out_is));
+    GBX_TRY(is_sum(session, q, line, &tolerance, out_is));
     ++kernel->called;
     kernel->are_sums &= *out_is;
+    kernel->tolerance = tolerance < kernel->tolerance ? tolerance : kernel->tolerance;
     return NULL;
 }
 

@@ -1,5 +1,6 @@
 /* Checks the tasks of a dump, many at a time. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +154,8 @@ static void count_mismatches(const gbx_replay_result *result, gbx_check_kernels 
         const gbx_replay_compared *output = &result->outputs[i];
         if (!output->is_compared || output->bits.mismatches == 0)
             continue;
+        double max_abs = gbx_dtype_is_float(output->tensor.dtype) ? output->bits.max_abs : INFINITY;
+        kernels->max_abs = max_abs > kernels->max_abs ? max_abs : kernels->max_abs;
         kernels->mismatches += output->bits.mismatches;
         kernels->slots |= output->slot < 64 ? UINT64_C(1) << output->slot : 0;
     }

@@ -20,6 +20,7 @@ typedef struct gbx_check_kernels {
     int64_t result;      /* of the report's `results`; -1: none is kept */
     uint64_t mismatches; /* elements of other values than in the dump */
     uint64_t slots;      /* the arguments that have them: a bit for each slot below 64 */
+    double max_abs;      /* of these: |dump - replay|; infinite if one is no float, or not finite */
 } gbx_check_kernels;
 
 /* Whether a wrong task may be the victim of another: its kernels leave other values than the dump
