@@ -301,6 +301,10 @@ def check_saving(dump):
     check("cannot be kept: is shown", json.loads(done.stdout)["findings"][0]["tasks"], [7])
     check("cannot be kept: nothing is left", sorted(p.name for p in dump.glob("diagnosis.json*")), ["diagnosis.json"])
     kept.rmdir()
+    elsewhere = root / "elsewhere"
+    subprocess.run(["sh", "-c", 'ln -s "$2" "$1/diagnosis.json.$$.tmp" && exec "$0" diagnose "$1" --task 7', GLASSBOX, dump, elsewhere],
+                   env=ENVIRONMENT, capture_output=True, timeout=300)
+    check("a link where it is written: is not followed", (elsewhere.exists(), kept.is_file(), kept.is_symlink()), (False, True, False))
     text, document = told(dump, "--task", "7", code=1)
     check("text keeps the document, too", document["findings"][0]["sentence"], text.split("\n")[0])
     check_in("--task: left out", f"{document['tasks'] - 1} tasks", text.split("left out", 1)[-1])
