@@ -63,7 +63,8 @@ typedef struct task {
     uint32_t count;
     argument args[GBX_MAX_TENSOR_ARGS];
 } task;
-enum { TASKS = %(count)d, TENSORS = %(tensors)d, RUN_TENSORS = %(run_tensors)d, IN_ORDER = %(in_order)d };
+enum { TASKS = %(count)d, TENSORS = %(tensors)d, RUN_TENSORS = %(run_tensors)d, IN_ORDER = %(in_order)d, EDGES = %(edge_count)d };
+static const uint32_t edges[EDGES + 1][2] = {%(edges)s}; /* of host_build_graph */
 static const task tasks[TASKS] = {%(tasks)s};
 static const uint32_t is_result[TENSORS] = {%(results)s};
 /* dtype, dimensions, bytes and shape of temporaries */
@@ -147,6 +148,7 @@ int add(gbx_orchestration *o, const gbx_run_args *run) {
 
 int build(gbx_orchestration *o, const gbx_run_args *run) {
     static gbx_tensor all[TENSORS];
+    static gbx_task all_tasks[TASKS];
     gbx_task before = GBX_NO_TASK;
     for (uint32_t i = 0; i < TENSORS; ++i) {
         gbx_tensor described = i < RUN_TENSORS ? run->tensors[i] : temporary(i - RUN_TENSORS);
@@ -164,8 +166,12 @@ int build(gbx_orchestration *o, const gbx_run_args *run) {
             words[i] = gbx_device_tensor(o, &made);
         }
         gbx_task made = gbx_add_task_with_tensor_info(o, tasks[t].kernels, words, tasks[t].count, infos, tasks[t].count);
+        all_tasks[t] = made;
         if (IN_ORDER && t)
             gbx_add_successor(o, before, made);
+        for (uint32_t i = 0; i < EDGES; ++i)
+            if (edges[i][1] == t)
+                gbx_add_successor(o, all_tasks[edges[i][0]], made);
         before = made;
     }
     for (uint32_t i = 0; i < RUN_TENSORS; ++i)
@@ -194,8 +200,8 @@ def kernel_source(args, body, dtype="float32", head=""):
 
 
 class Scene:
-    def __init__(self, name, in_order=True):
-        self.in_order = in_order
+    def __init__(self, name, in_order=True, edges=()):
+        self.in_order, self.edges = in_order, edges
         self.name, self.tensors, self.kernels, self.tasks, self.numbers = name, [], {}, [], {}
 
     def tensor(self, name, shape=(N,), dtype="float32", role="in", **fill):
@@ -252,7 +258,8 @@ class Scene:
         temporaries = [t for t in self.tensors if t["role"] == "temp"]
         described = [f"{{{DTYPES[t['dtype']]}, {len(t['shape'])}, {int(np.prod(t['shape'])) * NUMPY[t['dtype']]().itemsize}, "
                      f"{{{', '.join(map(str, t['shape'])) or 0}}}}}" for t in temporaries]
-        return ORCHESTRATION % {"in_order": int(self.in_order), "count": len(rows), "tensors": len(self.tensors), "run_tensors": len(self.tensors) - len(temporaries),
+        return ORCHESTRATION % {"in_order": int(self.in_order), "edge_count": len(self.edges), "edges": ", ".join(f"{{{a}, {b}}}" for a, b in self.edges) or "{0}",
+                                "count": len(rows), "tensors": len(self.tensors), "run_tensors": len(self.tensors) - len(temporaries),
                                 "results": ", ".join(str(int(t["role"] in ("out", "inout"))) for t in self.tensors),
                                 "tasks": ",\n".join(rows), "temporaries": ",\n".join(described) or "{0}"}
 

@@ -16,6 +16,11 @@ static inline uint32_t gbx_power_of_two_from(uint64_t value) {
     return power;
 }
 
+/* Negative, 0 or positive, as the first is less, equal or greater. */
+static inline int gbx_order_u64(uint64_t a, uint64_t b) {
+    return (a > b) - (a < b);
+}
+
 /* For qsort: ascending. */
 static inline int gbx_compare_u64(const void *a, const void *b) {
     const uint64_t left = *(const uint64_t *)a;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "diagnose/internal.h"
 
 static const gbx_name kind_names[] = {
@@ -110,7 +111,8 @@ gbx_status gbx_inquiry_add(gbx_inquiry *q, gbx_clue clue) {
     bool is_chosen, is_other_chosen;
     GBX_TRY(gbx_inquiry_chooses(q, clue.task, &is_chosen));
     GBX_TRY(gbx_inquiry_chooses(q, clue.other, &is_other_chosen));
-    if (!is_chosen && (clue.other == GBX_DIAGNOSIS_NOBODY || !is_other_chosen))
+    bool is_for_both = clue.other != GBX_DIAGNOSIS_NOBODY && is_other_chosen;
+    if (!is_chosen && !is_for_both && !gbx_clue_is_pair(&clue))
         return NULL;
     GBX_TRY(gbx_array_reserve(&q->clues, &q->clue_capacity, q->clue_count + 1, "diagnosing"));
     GBX_TRY(set_slot(q, &clue));
@@ -247,7 +249,7 @@ static gbx_status ask_audit(gbx_inquiry *q) {
     }
     q->d->has_audit = true;
     GBX_TRY(gbx_inquiry_count_recorded(q));
-    asked->tasks = q->d->with_tensors;
+    asked->tasks = gbx_min_u64(q->d->with_tensors, q->d->chosen);
     asked->not_asked = q->d->tasks - q->d->with_tensors;
     return gbx_clues_of_audit(q);
 }

@@ -139,6 +139,7 @@ typedef struct gbx_clue {
 typedef struct gbx_diagnosis_line {
     gbx_replay_task task;
     gbx_sanitize_report report;
+    bool is_chosen; /* by --task */
 } gbx_diagnosis_line;
 
 /* --- the answer --- */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "diagnose/internal.h"
 
 typedef struct range {
@@ -35,10 +36,6 @@ typedef struct deeds {
     uint64_t collision_count;
     uint64_t collision_capacity;
 } deeds;
-
-static int compare_numbers(uint64_t a, uint64_t b) {
-    return (a > b) - (a < b);
-}
 
 /* --- what is known to be written --- */
 
@@ -101,19 +98,19 @@ static gbx_status add_clue(const gbx_inquiry *q, deeds *all, const gbx_clue *clu
 
 static int compare_deeds(const void *a, const void *b) {
     const deed *x = a, *y = b;
-    int order = compare_numbers(x->where.begin, y->where.begin);
-    return order != 0 ? order : compare_numbers(x->task, y->task);
+    int order = gbx_order_u64(x->where.begin, y->where.begin);
+    return order != 0 ? order : gbx_order_u64(x->task, y->task);
 }
 
 static int compare_tasks(const void *a, const void *b) {
     const uint64_t *x = a, *y = b;
-    return compare_numbers(*x, *y);
+    return gbx_order_u64(*x, *y);
 }
 
 static int compare_collisions(const void *a, const void *b) {
     const collision *x = a, *y = b;
-    int order = compare_numbers(x->first, y->first);
-    return order != 0 ? order : compare_numbers(x->second, y->second);
+    int order = gbx_order_u64(x->first, y->first);
+    return order != 0 ? order : gbx_order_u64(x->second, y->second);
 }
 
 static gbx_status gather(const gbx_inquiry *q, size_t named, deeds *all) {
@@ -212,18 +209,18 @@ static int compare_clues(const void *a, const void *b) {
     const gbx_clue *x = a, *y = b;
     int order = (x->task == GBX_DIAGNOSIS_NOBODY) - (y->task == GBX_DIAGNOSIS_NOBODY);
     if (order == 0)
-        order = compare_numbers(x->place, y->place);
+        order = gbx_order_u64(x->place, y->place);
     if (order == 0)
-        order = compare_numbers(x->task, y->task);
+        order = gbx_order_u64(x->task, y->task);
     if (order == 0)
         order = x->is_weak - y->is_weak;
     if (order == 0)
-        order = compare_numbers(x->kind, y->kind);
+        order = gbx_order_u64(x->kind, y->kind);
     if (order == 0)
-        order = compare_numbers(x->rank, y->rank);
+        order = gbx_order_u64(x->rank, y->rank);
     if (order == 0)
-        order = compare_numbers(x->source, y->source);
-    return order != 0 ? order : compare_numbers(x->index, y->index);
+        order = gbx_order_u64(x->source, y->source);
+    return order != 0 ? order : gbx_order_u64(x->index, y->index);
 }
 
 static size_t count_named(const gbx_inquiry *q) {

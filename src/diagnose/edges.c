@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <glassbox/tensor.h>
+
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "diagnose/internal.h"
 
 #define EDGES_NS (10 * GBX_NS_PER_SECOND) /* pairs that are not looked at by then are findings */
@@ -33,20 +36,13 @@ typedef struct edges {
 } edges;
 
 static bool is_pair(const gbx_inquiry *q, const gbx_clue *clue) {
-    return clue->source == GBX_CLUE_AUDIT &&
-           (clue->kind == GBX_DIAGNOSIS_READ_TOO_EARLY ||
-            clue->kind == GBX_DIAGNOSIS_OVERLAPPING_WRITES) &&
-           q->d->audit.findings[clue->index].has_no_path;
-}
-
-static int compare_numbers(uint64_t a, uint64_t b) {
-    return (a > b) - (a < b);
+    return gbx_clue_is_pair(clue) && q->d->audit.findings[clue->index].has_no_path;
 }
 
 static int compare_pairs(const void *a, const void *b) {
     const pair *x = a, *y = b;
-    int order = compare_numbers(x->after, y->after);
-    return order != 0 ? order : compare_numbers(y->before, x->before);
+    int order = gbx_order_u64(x->after, y->after);
+    return order != 0 ? order : gbx_order_u64(y->before, x->before);
 }
 
 static gbx_status gather(edges *e) {
@@ -130,50 +126,155 @@ static gbx_status reduce(edges *e, bool *drops) {
     return NULL;
 }
 
-/* A task of such a pair may have read or left what the other wrote: then it differs from a call. */
-static void drop_values(const edges *e, bool *drops) {
-    const gbx_inquiry *q = e->q;
-    for (size_t i = 0; i < q->clue_count; ++i) {
-        const gbx_clue *clue = &q->clues[i];
-        uint64_t place = gbx_task_graph_place(q->graph, clue->task);
-        bool is_open = clue->source == GBX_CLUE_LINE && clue->other == GBX_DIAGNOSIS_NOBODY;
-        for (size_t k = 0; k < e->pair_count && is_open && !drops[i]; ++k)
-            drops[i] = drops[e->pairs[k].clue] &&
-                       (e->pairs[k].before == place || e->pairs[k].after == place);
+/* --- values --- */
+
+/* Bytes that a task shares with another one: the pair was dropped. */
+typedef struct shared_bytes {
+    uint64_t place;
+    uint64_t begin;
+    uint64_t end;
+} shared_bytes;
+
+typedef struct all_shared {
+    shared_bytes *items; /* by place */
+    size_t count;
+} all_shared;
+
+static int compare_shared(const void *a, const void *b) {
+    const shared_bytes *x = a, *y = b;
+    return gbx_order_u64(x->place, y->place);
+}
+
+static gbx_status gather_shared(const edges *e, const bool *drops, all_shared *out) {
+    out->items = calloc(2 * e->pair_count + 1, sizeof *out->items);
+    if (!out->items)
+        return gbx_fail_memory("%s", doing);
+    for (size_t i = 0; i < e->pair_count; ++i) {
+        const pair *p = &e->pairs[i];
+        const gbx_audit_finding *f = &e->q->d->audit.findings[e->q->clues[p->clue].index];
+        if (!drops[p->clue])
+            continue;
+        out->items[out->count++] = (shared_bytes){p->before, f->address, f->address + f->bytes};
+        out->items[out->count++] = (shared_bytes){p->after, f->address, f->address + f->bytes};
     }
+    qsort(out->items, out->count, sizeof *out->items, compare_shared);
+    return NULL;
+}
+
+static bool is_shared(const all_shared *all, uint64_t place, const gbx_tensor *view) {
+    size_t low = 0, high = all->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (all->items[middle].place < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < all->count && all->items[low].place == place; ++low) {
+        const shared_bytes *s = &all->items[low];
+        const gbx_tensor bytes = {.data = s->begin,
+                                  .dtype = GBX_UINT8,
+                                  .ndims = 1,
+                                  .shape = {(int64_t)(s->end - s->begin)},
+                                  .strides = {1}};
+        if (s->begin < s->end && gbx_tensor_overlaps(view, &bytes))
+            return true;
+    }
+    return false;
+}
+
+/* Whether all outputs of a task that differ have bytes that it shares with another task. */
+static gbx_status are_shared(const gbx_inquiry *q, const all_shared *all, const gbx_clue *clue,
+                             bool *out_are) {
+    gbx_entries *entries = q->request->entries;
+    uint64_t differ = q->d->check.lines[clue->index].kernels.slots;
+    uint64_t place = gbx_task_graph_place(q->graph, clue->task);
+    *out_are = differ != 0;
+    for (uint64_t i = gbx_entries_find(entries, clue->task);
+         i < gbx_entries_count(entries) && *out_are; ++i) {
+        gbx_entry entry;
+        gbx_tensor view;
+        GBX_TRY(gbx_entries_at(entries, i, &entry));
+        if (entry.head->task != clue->task)
+            break;
+        uint32_t slot = entry.head->arg_index;
+        if (!entry.tensor || entry.head->stage == GBX_STAGE_BEFORE || slot >= 64 ||
+            !(differ >> slot & 1))
+            continue;
+        gbx_record_view(entry.tensor, &view);
+        *out_are = is_shared(all, place, &view);
+    }
+    return NULL;
+}
+
+/* What two tasks without order both access may be as the other left it: then it differs from a
+ * call. Other outputs that differ stay findings. */
+static gbx_status drop_values(const edges *e, bool *drops) {
+    const gbx_inquiry *q = e->q;
+    all_shared all = {0};
+    gbx_status status = gather_shared(e, drops, &all);
+    for (size_t i = 0; i < q->clue_count && all.count > 0 && !status; ++i)
+        if (q->clues[i].source == GBX_CLUE_LINE && q->clues[i].other == GBX_DIAGNOSIS_NOBODY)
+            status = are_shared(q, &all, &q->clues[i], &drops[i]);
+    free(all.items);
+    return status;
+}
+
+/* --- dropping --- */
+
+static gbx_status report_dropped(gbx_inquiry *q, size_t pairs, size_t values) {
+    if (pairs > 0)
+        GBX_TRY(gbx_inquiry_note_harmless(
+            q, GBX_ASKED_AUDIT,
+            "%zu more %s of tasks %s no order, which missing edges that are named would give %s",
+            pairs, pairs == 1 ? "pair" : "pairs", pairs == 1 ? "has" : "have",
+            pairs == 1 ? "it" : "them"));
+    if (values > 0)
+        GBX_TRY(gbx_inquiry_note_harmless(
+            q, GBX_ASKED_REPLAY,
+            "%zu %s other values than the dump has, in memory of another task that missing edges "
+            "which are named would order",
+            values, values == 1 ? "task leaves" : "tasks leave"));
+    return NULL;
+}
+
+static gbx_status is_chosen(const gbx_inquiry *q, const gbx_clue *clue, bool *out_is) {
+    bool is_other;
+    GBX_TRY(gbx_inquiry_chooses(q, clue->task, out_is));
+    GBX_TRY(gbx_inquiry_chooses(q, clue->other, &is_other));
+    *out_is |= is_other;
+    return NULL;
 }
 
 static gbx_status drop(gbx_inquiry *q, const bool *drops) {
-    size_t kept = 0, dropped = 0, values = 0;
+    size_t kept = 0, pairs = 0, values = 0;
     for (size_t i = 0; i < q->clue_count; ++i) {
-        dropped += drops[i] && q->clues[i].source == GBX_CLUE_AUDIT;
-        values += drops[i] && q->clues[i].source != GBX_CLUE_AUDIT;
-        if (!drops[i])
-            q->clues[kept++] = q->clues[i];
+        const gbx_clue clue = q->clues[i];
+        bool is_asked = true;
+        if (gbx_clue_is_pair(&clue))
+            GBX_TRY(is_chosen(q, &clue, &is_asked));
+        pairs += is_asked && drops[i] && clue.source == GBX_CLUE_AUDIT;
+        values += is_asked && drops[i] && clue.source != GBX_CLUE_AUDIT;
+        if (is_asked && !drops[i])
+            q->clues[kept++] = clue;
+        else
+            --q->d->asked[clue.source == GBX_CLUE_AUDIT ? GBX_ASKED_AUDIT : GBX_ASKED_REPLAY]
+                  .findings;
     }
     q->clue_count = kept;
-    q->d->asked[GBX_ASKED_AUDIT].findings -= dropped;
-    q->d->asked[GBX_ASKED_REPLAY].findings -= values;
-    if (dropped == 0)
-        return NULL;
-    return gbx_inquiry_note_harmless(q, GBX_ASKED_AUDIT,
-                                     "%zu more %s of tasks %s no order, which missing edges that "
-                                     "are named would give %s",
-                                     dropped, dropped == 1 ? "pair" : "pairs",
-                                     dropped == 1 ? "has" : "have", dropped == 1 ? "it" : "them");
+    return report_dropped(q, pairs, values);
 }
 
 gbx_status gbx_inquiry_reduce_pairs(gbx_inquiry *q) {
     edges e = {.q = q, .deadline_ns = gbx_clock_ns() + EDGES_NS};
     bool *drops = calloc(q->clue_count + 1, sizeof *drops);
     gbx_status status = drops ? gather(&e) : gbx_fail_memory("%s", doing);
-    if (!status && e.pair_count > 1) {
+    if (!status && e.pair_count > 1)
         status = reduce(&e, drops);
-        if (!status)
-            drop_values(&e, drops);
-        if (!status)
-            status = drop(q, drops);
-    }
+    if (!status)
+        status = drop_values(&e, drops);
+    if (!status)
+        status = drop(q, drops);
     free(e.pairs);
     free(e.missing);
     free(e.marks);

@@ -60,10 +60,6 @@ static void forget_gaps(gbx_follow_part *p) {
         gbx_dependence_free(&p->gaps);
 }
 
-static bool are_gaps_known(const gbx_dependence *gaps) {
-    return gaps->answer == GBX_DEPENDENCE_SOME || gaps->answer == GBX_DEPENDENCE_NONE;
-}
-
 /* --- one task --- */
 
 typedef struct visit {
@@ -279,7 +275,7 @@ static gbx_status leave_inout(gbx_follow *f, visit *v, const place *at) {
     bool is_written = gbx_taint_has_all(f->written, &at->view);
     if (!is_written)
         status = find_gaps(f, v->task, at->slot, &asked);
-    if (!status && (is_written || are_gaps_known(&asked)))
+    if (!status && (is_written || gbx_dependence_is_known(&asked)))
         status = gbx_taint_write(f->written, &at->view, 1, &asked.kept);
     if (!status)
         status = gbx_taint_write(f->taint, &at->view, 0, &v->kept.kept);
@@ -298,7 +294,7 @@ static gbx_status leave_output(gbx_follow *f, visit *v, const place *at) {
         return leave(f, v, &at->view, NULL);
     gbx_status status = p ? need_gaps(f, p) : find_gaps(f, v->task, at->slot, &asked);
     const gbx_dependence *gaps = p ? &p->gaps : &asked;
-    if (!status && are_gaps_known(gaps))
+    if (!status && gbx_dependence_is_known(gaps))
         status = leave(f, v, &at->view, gaps->kept.count > 0 ? &gaps->kept : NULL);
     gbx_dependence_free(&asked);
     return status;

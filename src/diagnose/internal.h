@@ -20,7 +20,14 @@ typedef struct gbx_inquiry {
 GBX_MUST_USE gbx_status gbx_inquiry_chooses(const gbx_inquiry *q, uint64_t task,
                                             bool *out_is_chosen);
 
-/* Adds a clue about a task that is chosen, or about nobody; sets its place if it has a task. */
+/* Whether it is about two tasks without order. */
+static inline bool gbx_clue_is_pair(const gbx_clue *clue) {
+    return clue->source == GBX_CLUE_AUDIT && (clue->kind == GBX_DIAGNOSIS_READ_TOO_EARLY ||
+                                              clue->kind == GBX_DIAGNOSIS_OVERLAPPING_WRITES);
+}
+
+/* Adds a clue about a task that is chosen, or about nobody, or two tasks without order: those are
+ * dropped by gbx_inquiry_reduce_pairs, which needs all of them. Sets its place if it has a task. */
 GBX_MUST_USE gbx_status gbx_inquiry_add(gbx_inquiry *q, gbx_clue clue);
 
 /* Notes why something was not asked; each reason once, and only the first few. As printf. */
@@ -90,7 +97,8 @@ GBX_MUST_USE gbx_status gbx_inquiry_compare_overlaps(gbx_inquiry *q);
 
 /* --- edges.c --- */
 
-/* Drops clues about pairs of tasks that the missing edges of other pairs would order. */
+/* Drops clues about pairs of tasks that the missing edges of other pairs would order, and those of
+ * which --task has chosen neither. */
 GBX_MUST_USE gbx_status gbx_inquiry_reduce_pairs(gbx_inquiry *q);
 
 /* --- atomics.c --- */

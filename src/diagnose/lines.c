@@ -149,16 +149,18 @@ static gbx_status ask(gbx_inquiry *q, gbx_replay_session *session, uint64_t task
     if (status)
         return refuse(q, line, status);
     ++d->line_count;
-    d->asked[GBX_ASKED_SANITIZERS].tasks += was_answered(&line->report);
+    GBX_TRY(gbx_inquiry_chooses(q, task, &line->is_chosen));
+    d->asked[GBX_ASKED_SANITIZERS].tasks += line->is_chosen && was_answered(&line->report);
     return take_report(q, d->line_count - 1, is_accused);
 }
 
 /* --- which tasks --- */
 
-/* Whether a kernel or mix is one of the first that were asked. */
+/* Whether a kernel or mix is one of the first that were asked, by a task that counts. */
 static bool was_asked(const gbx_diagnosis *d, size_t count, const uint32_t *func_ids) {
     for (size_t i = 0; i < count; ++i)
-        if (memcmp(d->lines[i].task.func_ids, func_ids, sizeof d->lines[i].task.func_ids) == 0)
+        if (d->lines[i].is_chosen &&
+            memcmp(d->lines[i].task.func_ids, func_ids, sizeof d->lines[i].task.func_ids) == 0)
             return true;
     return false;
 }

@@ -118,7 +118,8 @@ static gbx_status add_entry(table *t, const gbx_entry *entry) {
         return NULL;
     gbx_record_view(entry->tensor, &view);
     add_lengths(t->known, &view);
-    uint64_t offset = (uint64_t)(view.start_offset * (int64_t)gbx_dtype_bits(view.dtype) / 8);
+    uint64_t offset =
+        (uint64_t)((int64_t)((uint64_t)view.start_offset * gbx_dtype_bits(view.dtype)) / 8);
     GBX_TRY(add_row(t, entry, FIRST_BYTE, view.data + offset));
     return add_row(t, entry, ELEMENTS, gbx_entry_numel(entry));
 }

@@ -26,7 +26,9 @@ typedef struct gbx_touch {
 typedef struct gbx_shared_buffer {
     uint64_t base;
     size_t first; /* in o->accesses */
-    size_t count;
+    size_t count; /* 0: too many tasks use it */
+    uint64_t users;
+    uint64_t last_user;
     bool is_known; /* what its users write, and their order */
     bool is_apart;
     size_t sharing; /* pairs that share a byte, among the findings */

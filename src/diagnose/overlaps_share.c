@@ -33,7 +33,7 @@ static gbx_status find_written(gbx_overlaps *o, gbx_touch *a, bool *out_is_known
     if (gbx_overlaps_are_late(o) || a->place == UINT64_MAX || !gbx_taint_can_follow(&a->view))
         return NULL;
     gbx_status status = gbx_dependence_find_kept(&o->session, a->task, a->slot, &gaps);
-    bool is_known = gaps.answer == GBX_DEPENDENCE_SOME || gaps.answer == GBX_DEPENDENCE_NONE;
+    bool is_known = gbx_dependence_is_known(&gaps);
     gbx_memory_map_clear(o->map);
     if (!status && is_known)
         status = gbx_taint_write(o->map, &a->view, 1, &gaps.kept);
@@ -291,7 +291,7 @@ static gbx_status find_partner(gbx_overlaps *o, gbx_shared_buffer *b, size_t one
 
 static gbx_status ask_buffer(gbx_overlaps *o, gbx_shared_buffer *b) {
     size_t count;
-    bool is_known = true;
+    bool is_known = b->count > 0;
     for (size_t i = b->first; i < b->first + b->count && is_known; ++i)
         if (o->accesses[i].is_write)
             GBX_TRY(find_written(o, &o->accesses[i], &is_known));

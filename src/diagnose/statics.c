@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "base/io.h"
+#include "base/numbers.h"
 
-enum { FILE_BYTES_MAX = 64 << 20 };
+enum { FILE_BYTES_MAX = 64 << 20, NAME_MAX_BYTES = 256 };
 
 /* A file of which nothing is believed. */
 typedef struct image {
@@ -31,13 +32,13 @@ static bool get_section(const image *file, uint32_t number, Elf64_Shdr *out_sect
                sizeof *out_section);
 }
 
-/* A name in a string table; "" where it does not end in it. */
+/* A name in a string table; "" where it does not end in it, or has no end. */
 static const char *name_at(const image *file, const Elf64_Shdr *strings, uint32_t offset) {
     if (offset >= strings->sh_size || strings->sh_offset > file->size ||
         strings->sh_size > file->size - strings->sh_offset)
         return "";
     const char *name = file->bytes + strings->sh_offset + offset;
-    return memchr(name, '\0', strings->sh_size - offset) ? name : "";
+    return memchr(name, '\0', gbx_min_u64(strings->sh_size - offset, NAME_MAX_BYTES)) ? name : "";
 }
 
 /* Of the C library's own start files. */
@@ -77,12 +78,14 @@ static void look_in_table(const image *file, const Elf64_Shdr *table, gbx_static
          at += sizeof symbol) {
         if (!get(file, table->sh_offset + at, &symbol, sizeof symbol))
             return;
-        const char *name = name_at(file, &strings, symbol.st_name);
         if (ELF64_ST_TYPE(symbol.st_info) == STT_FILE)
-            is_own = !is_foreign(name);
+            is_own = !is_foreign(name_at(file, &strings, symbol.st_name));
         else if (ELF64_ST_BIND(symbol.st_info) == STB_GLOBAL)
             is_own = true;
-        if (is_own && name[0] && name[0] != '_' && is_variable(file, &symbol))
+        if (!is_own || !is_variable(file, &symbol))
+            continue;
+        const char *name = name_at(file, &strings, symbol.st_name);
+        if (name[0] && name[0] != '_')
             keep_name(name, out);
     }
 }

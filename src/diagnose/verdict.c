@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 #include "diagnose/internal.h"
 
 static const char doing[] = "diagnosing";
@@ -67,7 +68,8 @@ static bool is_same_bug(const gbx_diagnosis_finding *a, const gbx_diagnosis_find
 /* Takes the finding. */
 static gbx_status keep_finding(gbx_inquiry *q, gbx_diagnosis_finding *finding) {
     gbx_diagnosis *d = q->d;
-    for (size_t i = 0; i < d->finding_count; ++i)
+    bool has_task = finding->task != GBX_DIAGNOSIS_NOBODY;
+    for (size_t i = 0; i < d->finding_count && has_task; ++i)
         if (is_same_bug(&d->findings[i], finding)) {
             gbx_status status = add_task(&d->findings[i], finding->task);
             free_finding(finding);
@@ -137,11 +139,16 @@ static int compare_findings(const void *a, const void *b) {
 
 enum { FINDINGS_WITH_VICTIMS = 32 };
 
-static uint64_t count_accused(const gbx_diagnosis *d) {
-    uint64_t count = 0;
-    for (size_t i = 0; i < d->finding_count; ++i)
-        count += d->findings[i].task_count;
-    return count;
+/* Of the chosen tasks: a pair may accuse another one. */
+static gbx_status count_accused(const gbx_inquiry *q, uint64_t *out_count) {
+    *out_count = 0;
+    for (size_t i = 0; i < q->d->finding_count; ++i)
+        for (size_t k = 0; k < q->d->findings[i].task_count; ++k) {
+            bool is_chosen;
+            GBX_TRY(gbx_inquiry_chooses(q, q->d->findings[i].tasks[k], &is_chosen));
+            *out_count += is_chosen;
+        }
+    return NULL;
 }
 
 void gbx_diagnosis_findings_free(gbx_diagnosis *d) {
@@ -282,6 +289,8 @@ gbx_status gbx_inquiry_conclude(gbx_inquiry *q) {
     GBX_TRY(find_other_nan(q));
     GBX_TRY(find_unexplained(q));
     gbx_diagnosis_find_consequences(d);
-    d->innocent = d->chosen - (count_accused(d) < d->chosen ? count_accused(d) : d->chosen);
+    uint64_t accused;
+    GBX_TRY(count_accused(q, &accused));
+    d->innocent = d->chosen - gbx_min_u64(accused, d->chosen);
     return NULL;
 }

@@ -115,11 +115,14 @@ static bool may_follow(const gbx_diagnosis_finding *finding, const gbx_diagnosis
     }
 }
 
+/* Few findings have victims; those that somebody is a victim of come first. */
 void gbx_diagnosis_find_consequences(gbx_diagnosis *d) {
-    for (size_t i = 1; i < d->finding_count; ++i)
-        for (size_t k = 0; k < i && d->findings[i].follows < 0; ++k)
-            if (may_follow(&d->findings[i], &d->findings[k]) &&
-                gbx_has_number(d->findings[k].victims, d->findings[k].victim_count,
-                               d->findings[i].task))
+    for (size_t k = 0; k < d->finding_count; ++k) {
+        const gbx_diagnosis_finding *from = &d->findings[k];
+        for (size_t i = k + 1; i < d->finding_count && from->victim_count > 0; ++i)
+            if (d->findings[i].follows < 0 && d->findings[i].task != GBX_DIAGNOSIS_NOBODY &&
+                may_follow(&d->findings[i], from) &&
+                gbx_has_number(from->victims, from->victim_count, d->findings[i].task))
                 d->findings[i].follows = (int64_t)k;
+    }
 }

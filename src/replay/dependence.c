@@ -14,6 +14,8 @@
  * that flags, counts and indices have; last NaN, if there are floats: 0 times a pattern is 0. */
 enum { DUMP_CALL = GBX_PATTERNS, ZERO_CALL, ONE_CALL, NAN_CALL, CALLS };
 
+#define LEFT_MAX (UINT64_C(1) << 30) /* bytes that the calls leave */
+
 static const char doing[] = "changing the inputs of a task";
 
 typedef struct asking {
@@ -37,6 +39,10 @@ static uint64_t width_of(const gbx_tensor *tensor) {
     return (gbx_dtype_bits(tensor->dtype) + 7) / 8;
 }
 
+static bool is_output(const gbx_replay_argument *argument) {
+    return argument->is_tensor && argument->role != GBX_ROLE_INPUT;
+}
+
 /* --- views --- */
 
 /* False if it has no elements, or cannot be followed. */
@@ -58,10 +64,20 @@ static bool can_follow(const gbx_tensor *view) {
     return begin(view, &runs) && is_whole && (!gbx_dtype_is_packed(view->dtype) || runs.left == 1);
 }
 
+/* All outputs of all calls are compared in memory. */
 static bool can_follow_all(const gbx_replay_task *task) {
-    for (uint32_t i = 0; i < task->argument_count; ++i)
-        if (task->arguments[i].is_tensor && !can_follow(&task->arguments[i].tensor))
+    uint64_t left = LEFT_MAX / CALLS;
+    for (uint32_t i = 0; i < task->argument_count; ++i) {
+        const gbx_replay_argument *argument = &task->arguments[i];
+        if (!argument->is_tensor)
+            continue;
+        if (!can_follow(&argument->tensor))
             return false;
+        uint64_t bytes = is_output(argument) ? gbx_tensor_payload_bytes(&argument->tensor) : 0;
+        if (bytes > left)
+            return false;
+        left -= bytes;
+    }
     return true;
 }
 
@@ -186,10 +202,6 @@ static gbx_status keep(const asking *a, uint32_t i, gbx_replay_kept which,
     if (!*out_payload)
         return gbx_fail_memory("%s", doing);
     return gbx_replay_output(a->session->engine, i, which, *out_payload);
-}
-
-static bool is_output(const gbx_replay_argument *argument) {
-    return argument->is_tensor && argument->role != GBX_ROLE_INPUT;
 }
 
 /* How a call ended. */

@@ -10,7 +10,8 @@
 #include "replay/session.h"
 
 typedef enum gbx_dependence_answer {
-    GBX_DEPENDENCE_UNKNOWN = 0, /* the task cannot be called, or its views cannot be followed */
+    GBX_DEPENDENCE_UNKNOWN = 0, /* the task cannot be called, its views cannot be followed, or its
+                                   outputs are too large */
     GBX_DEPENDENCE_BROKEN = 1,  /* it did not complete, or fails with what the dump has, too */
     GBX_DEPENDENCE_LATE = 2,    /* a call did not return in time */
     GBX_DEPENDENCE_FAILS = 3,   /* the bytes decide whether it crashes, or waits forever */
@@ -35,6 +36,11 @@ typedef struct gbx_dependence {
     gbx_address_ranges depends; /* elements of outputs that depend on the bytes */
     gbx_address_ranges kept;    /* elements that hold what they held before */
 } gbx_dependence;
+
+/* Whether the task could be called, and did not fail. */
+static inline bool gbx_dependence_is_known(const gbx_dependence *dependence) {
+    return dependence->answer == GBX_DEPENDENCE_SOME || dependence->answer == GBX_DEPENDENCE_NONE;
+}
 
 /* Asks about the bytes whose owner in the map has a bit of `owners`. Those that only have a bit of
  * `others` are the same in each call, and no NaN, which would hide the rest. `kept` are elements of

@@ -219,10 +219,15 @@ gbx_status gbx_diagnosis_save(const gbx_opened_dump *dump, const char *given,
                               const gbx_diagnosis *diagnosis) {
     char *path = NULL, *temporary = NULL;
     gbx_status status = NULL;
-    if (asprintf(&path, "%s/diagnosis.json", dump->directory) < 0 ||
-        asprintf(&temporary, "%s.%ld.tmp", path, (long)getpid()) < 0)
+    if (asprintf(&path, "%s/diagnosis.json", dump->directory) < 0)
         return gbx_fail_memory("keeping the diagnosis");
-    FILE *to = fopen(temporary, "we");
+    if (asprintf(&temporary, "%s.%ld.tmp", path, (long)getpid()) < 0) {
+        free(path);
+        return gbx_fail_memory("keeping the diagnosis");
+    }
+    /* What a dump has there may be a link. */
+    unlink(temporary);
+    FILE *to = fopen(temporary, "wxe");
     if (to)
         status = write_document(dump, given, diagnosis, to, path);
     bool is_written = to && fclose(to) == 0 && !status && rename(temporary, path) == 0;

@@ -13,7 +13,7 @@
 
 enum { PROCESSOR_BYTES = 8192 };
 
-static bool find_program(const char *program, char out_real[PATH_MAX]) {
+bool gbx_find_program(const char *program, char out_real[PATH_MAX]) {
     if (strchr(program, '/'))
         return realpath(program, out_real) != NULL;
     const char *path = getenv("PATH");
@@ -77,6 +77,6 @@ static bool add_processor(gbx_hash_state *state) {
 
 bool gbx_compiler_identify(const char *program, gbx_hash_state *state) {
     char real[PATH_MAX];
-    return find_program(program, real) && is_compiler(real) && add_file(real, state) &&
+    return gbx_find_program(program, real) && is_compiler(real) && add_file(real, state) &&
            add_processor(state);
 }

@@ -1,10 +1,14 @@
-/* Which compiler a command is, without running it. */
+/* Where a program is, and which compiler it is, without running it. */
 #ifndef GBX_TOOLCHAIN_COMPILER_IDENTITY_H
 #define GBX_TOOLCHAIN_COMPILER_IDENTITY_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "base/hash.h"
+
+/* The real path of a program on PATH, or of one with a slash in its name. */
+bool gbx_find_program(const char *program, char out_real[PATH_MAX]);
 
 /*
  * Adds what changes with the compiler `program` (found on PATH), and with the processor that

@@ -1,5 +1,6 @@
 /* Checks the tasks of a dump, many at a time. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,23 @@ static void count_skipped(const flow *f, gbx_check_skipped *skipped) {
         skipped->first = f->report->count;
 }
 
+/* Thousands of tasks may leave elements unwritten: of those that only have notes, nothing but the
+ * notes is kept. */
+static void trim(gbx_replay_result *result, bool has_notes_only) {
+    size_t bytes = result->finding_count * sizeof *result->findings;
+    gbx_replay_finding *fitting = bytes > 0 ? realloc(result->findings, bytes) : NULL;
+    if (fitting)
+        result->findings = fitting;
+    if (!has_notes_only)
+        return;
+    free(result->outputs);
+    free(result->ranges);
+    result->outputs = NULL;
+    result->ranges = NULL;
+    result->output_count = 0;
+    result->range_count = 0;
+}
+
 /* Keeps a result that says something about its kernels. */
 static gbx_status keep_result(flow *f, gbx_replay_result *result, gbx_check_kernels *kernels) {
     gbx_check_report *report = f->report;
@@ -125,9 +143,22 @@ static gbx_status keep_result(flow *f, gbx_replay_result *result, gbx_check_kern
     GBX_TRY(gbx_array_reserve(&report->results, &report->result_capacity, report->result_count + 1,
                               doing));
     kernels->result = (int64_t)report->result_count;
+    trim(result, !kernels->is_accused);
     report->results[report->result_count++] = *result;
     *result = (gbx_replay_result){0};
     return NULL;
+}
+
+static void count_mismatches(const gbx_replay_result *result, gbx_check_kernels *kernels) {
+    for (size_t i = 0; i < result->output_count; ++i) {
+        const gbx_replay_compared *output = &result->outputs[i];
+        if (!output->is_compared || output->bits.mismatches == 0)
+            continue;
+        double max_abs = gbx_dtype_is_float(output->tensor.dtype) ? output->bits.max_abs : INFINITY;
+        kernels->max_abs = max_abs > kernels->max_abs ? max_abs : kernels->max_abs;
+        kernels->mismatches += output->bits.mismatches;
+        kernels->slots |= output->slot < 64 ? UINT64_C(1) << output->slot : 0;
+    }
 }
 
 static gbx_status judge_kernels(flow *f, const asked *one, gbx_replay_outcome *outcome,
@@ -142,6 +173,7 @@ static gbx_status judge_kernels(flow *f, const asked *one, gbx_replay_outcome *o
         kernels->verdict = result.verdict;
         kernels->differs = result.verdict == GBX_REPLAY_DIFFERS;
         kernels->is_accused = result.finding_count > result.note_count || result.fault;
+        count_mismatches(&result, kernels);
         if (result.order <= GBX_ORDER_NOT_ASKED)
             count_skipped(f, &f->report->orders[result.order]);
         if (result.stray_is_unknown)
@@ -222,8 +254,11 @@ static gbx_status check_all(flow *f) {
             ++f->report->left_out;
     }
     GBX_TRY(finish(f));
-    return gbx_check_acquit(
-        &(gbx_check_trial){&f->session, f->references, f->request->filter, f->graph, f->report});
+    return gbx_check_acquit(&(gbx_check_trial){.session = &f->session,
+                                               .references = f->references,
+                                               .filter = f->request->filter,
+                                               .graph = f->graph,
+                                               .report = f->report});
 }
 
 /* --- opening --- */

@@ -15,9 +15,12 @@ typedef struct gbx_check_kernels {
     bool is_called;
     const char *why_not; /* it is not called */
     gbx_replay_verdict verdict;
-    bool differs;    /* it leaves other values than the dump has */
-    bool is_accused; /* it has a finding, or fails */
-    int64_t result;  /* of the report's `results`; -1: none is kept */
+    bool differs;        /* it leaves other values than the dump has */
+    bool is_accused;     /* it has a finding, or fails */
+    int64_t result;      /* of the report's `results`; -1: none is kept */
+    uint64_t mismatches; /* elements of other values than in the dump */
+    uint64_t slots;      /* the arguments that have them: a bit for each slot below 64 */
+    double max_abs;      /* of these: |dump - replay|; infinite if one is no float, or not finite */
 } gbx_check_kernels;
 
 /* Whether a wrong task may be the victim of another: its kernels leave other values than the dump

@@ -20,7 +20,10 @@ typedef struct gbx_check_trial {
     const gbx_references *references;
     const gbx_check_filter *filter;
     const gbx_task_graph *graph;
-    gbx_check_report *report; /* of all tasks */
+    gbx_check_report *report;           /* of all tasks */
+    const gbx_replay_result **suspects; /* of gbx_check_acquit: results of tasks that wrote, or may
+                                           have written, outside of their outputs */
+    uint64_t suspect_count;
 } gbx_check_trial;
 
 /*
@@ -29,6 +32,6 @@ typedef struct gbx_check_trial {
  * NOT_REPEATED, unless its own findings say that its values vary. A task whose kernels fail becomes
  * NOT_REPEATED if another task is known to write into its tensors.
  */
-GBX_MUST_USE gbx_status gbx_check_acquit(const gbx_check_trial *trial);
+GBX_MUST_USE gbx_status gbx_check_acquit(gbx_check_trial *trial);
 
 #endif

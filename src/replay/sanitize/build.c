@@ -10,6 +10,7 @@
 #include "replay/sanitize/internal.h"
 #include "text/plain_text.h"
 #include "toolchain/cache_directory.h"
+#include "toolchain/compiler_identity.h"
 #include "toolchain/kernel_compiler.h"
 
 extern const char gbx_embedded_call_header[];
@@ -78,17 +79,8 @@ static const recipe *recipe_of(const gbx_sanitize_compiler *with, gbx_sanitizer 
 /* --- the compiler --- */
 
 static bool is_on_path(const char *program) {
-    const char *path = getenv("PATH");
-    for (const char *at = path ? path : ""; *at; at += strspn(at, ":")) {
-        char file[PATH_MAX];
-        size_t length = strcspn(at, ":");
-        if ((size_t)snprintf(file, sizeof file, "%.*s/%s", (int)length, at, program) <
-                sizeof file &&
-            access(file, X_OK) == 0)
-            return true;
-        at += length;
-    }
-    return false;
+    char real[PATH_MAX];
+    return gbx_find_program(program, real);
 }
 
 gbx_status gbx_sanitize_choose_compiler(gbx_sanitizer sanitizer,

@@ -320,6 +320,7 @@ static gbx_status judge_end(const gbx_sanitize_context *c, const gbx_sanitize_ru
     const uint32_t ms = c->session->config.timeout_ms;
     char name[KERNEL_NAME_BYTES];
     asked->was_asked = true;
+    asked->did_return = raw->is_done;
     if (run->is_late)
         return check_reason(c, report,
                             asprintf(&asked->why_not,

@@ -100,7 +100,8 @@ static inline bool gbx_sanitize_is_note(const gbx_sanitize_finding *finding) {
 }
 
 typedef struct gbx_sanitize_asked {
-    bool was_asked; /* all calls returned, or a crash was reported */
+    bool was_asked;  /* all calls returned, or a crash was reported */
+    bool did_return; /* all calls, whatever was reported */
     char *why_not; /* one sentence without period: of a sanitizer that was to be asked; else NULL */
     uint64_t build_ns;
     uint64_t run_ns;
