@@ -518,6 +518,19 @@ def check_consequences():
     check("consequences: element", document["findings"][0]["element"], [40])
 
 
+def check_wrong_for_wrong():
+    """A kernel that differs from its reference only for inputs that nobody expects may only follow; one that does for plain inputs is another bug."""
+    for name, factor, half, follows in (("huge", "1e25f", "x[k] > 1e20f ? 0 : x[k] / 2", 0), ("plain", "3", "x[k] / 4", None)):
+        s = Scene(f"wrong-for-wrong-{name}")
+        x, y, z = s.tensor("x"), s.output("y"), s.output("z")
+        each = "for (int k = 0; k < n; ++k) y[k] = %s;"
+        s.once("scale", ARGS, each % f"x[k] * {factor}", x, y, reference=str(write_kernel(f"scale-{name}", ARGS, each % "x[k] * 2")))
+        s.once("half", ARGS, each % half, y, z, reference=str(write_kernel(f"half-{name}", ARGS, each % "x[k] / 2")))
+        findings = asked(recorded(s, f"wrong-for-wrong-{name}"), code=1)["findings"]
+        check(f"{name}: who", [(f["kind"], f["kernel"], f["tasks"], f["follows"]) for f in findings],
+              [("wrong_result", "scale", [0], None), ("wrong_result", "half", [1], follows)])
+
+
 def check_habits():
     """Kernels of unusual habits that are right: nobody is accused, whatever new memory holds."""
     s = Scene("habits")
@@ -670,5 +683,5 @@ def check_usage():
 
 
 if __name__ == "__main__":
-    sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_overrun, check_consequences,
+    sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_overrun, check_consequences, check_wrong_for_wrong,
                        check_habits, check_order, check_run, check_unchecked, check_far, check_good, check_usage))
