@@ -89,6 +89,9 @@ int gbx_kernel_call_load(gbx_kernel_call *call);
  */
 int gbx_kernel_call_run(gbx_kernel_call *call);
 
+/* How many dispatches _run calls at a time. */
+uint32_t gbx_kernel_call_lanes(const gbx_kernel_call *call);
+
 /*
  * Calls one dispatch, on this thread. Returns 1 if the kernel was left in the middle of its work by
  * gbx_kernel_call_escape, else 0.

@@ -157,7 +157,7 @@ static const char *say_uninitialised(const speaking *s) {
                            ? gbx_text_format(t, "%s, which is not set", gbx_text_shown(t, f->what))
                            : "unwritten memory";
     if (!argument_of(s))
-        return gbx_text_format(t, "branches on %s,%s%s", from, place(s, &f->at), in_block(s));
+        return gbx_text_format(t, "uses %s,%s%s", from, place(s, &f->at), in_block(s));
     const char *first =
         f->other.line && (f->other.line != f->at.line || strcmp(f->other.file, f->at.file) != 0)
             ? gbx_text_format(t, " (first used%s)", place(s, &f->other))
@@ -265,8 +265,8 @@ const char *gbx_text_sanitize_finding(gbx_texts *texts, const gbx_replay_task *t
 const char *gbx_text_sanitize_reason(gbx_texts *texts, const gbx_sanitize_report *report,
                                      gbx_sanitizer sanitizer) {
     const char *why = report->asked[sanitizer].why_not;
-    return why ? gbx_text_format(texts, "%s: not asked: %s",
-                                 gbx_name_of(&gbx_sanitizers, sanitizer),
+    return why ? gbx_text_format(texts, "%s: not %s: %s", gbx_name_of(&gbx_sanitizers, sanitizer),
+                                 report->asked[sanitizer].was_asked ? "completely asked" : "asked",
                                  gbx_text_shown(texts, why))
                : NULL;
 }

@@ -148,8 +148,10 @@ typedef struct gbx_raw_report {
 typedef struct gbx_raw_reports {
     gbx_raw_report *items;
     size_t count;
-    bool has_begun;      /* the first call */
-    bool is_done;        /* all calls returned */
+    bool has_begun;     /* the first call */
+    bool is_done;       /* all calls returned */
+    uint32_t schedules; /* that were tried for dispatches that wait for each other, and... */
+    uint32_t schedules_wanted;
     const char *failure; /* nothing was called; points into the text, up to its line's end */
     uint32_t exited;     /* the dispatch that called exit, or GBX_NO_PARTY */
     char *located[GBX_SUBTASK_COUNT]; /* what gbx_sanitize_locate was answered; else NULL */

@@ -242,6 +242,10 @@ static gbx_status take_own_line(reading *r, const char *line) {
         gbx_sanitize_read_times(text, r->out);
     } else if ((text = after(line, GBX_PLAN_EXITED " "))) {
         r->out->exited = (uint32_t)strtoul(text, NULL, 10);
+    } else if ((text = after(line, GBX_PLAN_SCHEDULES " "))) {
+        char *end;
+        r->out->schedules = (uint32_t)strtoul(text, &end, 10);
+        r->out->schedules_wanted = (uint32_t)strtoul(end, NULL, 10);
     } else if ((text = after(line, GBX_PLAN_FAILED " "))) {
         r->out->failure = text;
     } else if (after(line, GBX_PLAN_CALLS)) {

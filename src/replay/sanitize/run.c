@@ -27,7 +27,7 @@ static const struct {
 } runtimes[] = {{"ASAN_OPTIONS", "detect_odr_violation=0"},
                 {"UBSAN_OPTIONS", "print_stacktrace=1"},
                 {"MSAN_OPTIONS", "origin_history_size=7:origin_history_per_stack_limit=2"},
-                {"TSAN_OPTIONS", "report_thread_leaks=0:report_signal_unsafe=0:history_size=4"}};
+                {"TSAN_OPTIONS", "report_thread_leaks=0:report_signal_unsafe=0:history_size=7"}};
 enum { VARIABLE_COUNT = sizeof runtimes / sizeof runtimes[0] };
 
 /* What all know; frames in the form that reports.c reads. Leaks are those of the program. */

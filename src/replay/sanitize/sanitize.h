@@ -101,7 +101,8 @@ static inline bool gbx_sanitize_is_note(const gbx_sanitize_finding *finding) {
 
 typedef struct gbx_sanitize_asked {
     bool was_asked; /* all calls returned, or a crash was reported */
-    char *why_not; /* one sentence without period: of a sanitizer that was to be asked; else NULL */
+    char *why_not;  /* one sentence without period: of a sanitizer that was to be asked, or was not
+                       asked completely; else NULL */
     uint64_t build_ns;
     uint64_t run_ns;
 } gbx_sanitize_asked;
