@@ -1,6 +1,7 @@
 #include "replay/sanitize/hold.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,29 +13,38 @@
 enum {
     WAITS = 2,
     LOOKS = 32,
+    FLAGS = 8, /* whose values a dispatch remembers */
     PAUSE_NS = 50000,
-    HOLD_NS = 250000000, /* one stop at most: others may compute for long */
-    CALL_NS = 1000000000 /* all stops of a call */
+    STOP_NS = 1000000000, /* others may compute for long */
+    CALL_NS = 2000000000  /* all stops of a call */
 };
 
 enum { MANY_DISPATCHES = 8, BLOCK_BITS = 5 };
 
 typedef enum hold_state { HOLD_NOT_BEGUN = 0, HOLD_RUNS = 1, HOLD_ENDED = 2 } hold_state;
 
+typedef struct seen_flag {
+    uintptr_t address;
+    uint64_t value;
+} seen_flag;
+
 /* One dispatch; only its own thread writes. Relaxed, so that the sanitizer sees no order. */
 typedef struct held {
     _Atomic uint32_t state;
+    _Atomic uint32_t is_stopped;
     _Atomic uint64_t waits;
     uintptr_t address; /* of the last atomic operation */
     uint32_t looks;    /* more at it, one after the other */
+    seen_flag flags[FLAGS];
 } held;
 
 static const gbx_kernel_call *call;
 static held *all;
 static uint32_t lanes;
 static int rule;
-static _Atomic uint64_t progress; /* of any dispatch */
-static _Atomic uint64_t held_ns;  /* in this call */
+static _Atomic uint64_t progress;     /* of any dispatch */
+static _Atomic uint64_t stopped_ns;   /* in this call */
+static _Atomic uint32_t was_too_slow; /* a stop of this call ended before its time */
 static _Atomic uint32_t has_order;
 static _Thread_local uint32_t self = GBX_CALL_NO_DISPATCH;
 
@@ -62,7 +72,7 @@ static int block_bits(void) {
 
 /* Of few dispatches, each; else each subtask of all blocks, then blocks by the bits of their
  * index: any two of a wave differ in one of them. */
-static int count_rules(void) {
+static int count_groups(void) {
     uint32_t subtasks = subtask_count();
     if (call->dispatch_count == 1)
         return 0;
@@ -72,7 +82,7 @@ static int count_rules(void) {
 }
 
 static int is_slow(uint32_t dispatch) {
-    uint32_t subtasks = subtask_count(), at = (uint32_t)rule - 1;
+    uint32_t subtasks = subtask_count(), at = (uint32_t)(rule - 1) / 2;
     if (rule == 0)
         return 0;
     if (call->dispatch_count <= MANY_DISPATCHES)
@@ -83,22 +93,32 @@ static int is_slow(uint32_t dispatch) {
     return (dispatch / subtasks >> at / 2 & 1) == at % 2;
 }
 
+/* Slow dispatches either come late to everything, or see each flag at once and are slow after it.
+ */
+static int is_late_rule(void) {
+    return rule % 2 == 1;
+}
+
 int gbx_hold_open(const gbx_kernel_call *of) {
     call = of;
     lanes = gbx_kernel_call_lanes(of);
     all = calloc(of->dispatch_count, sizeof *all);
-    return all ? count_rules() : -1;
+    return all ? 2 * count_groups() : -1;
 }
 
 void gbx_hold_choose(int chosen) {
     rule = chosen;
-    for (uint32_t i = 0; i < call->dispatch_count; ++i)
-        all[i] = (held){0};
-    PUT(held_ns, 0);
+    memset(all, 0, call->dispatch_count * sizeof *all);
+    PUT(stopped_ns, 0);
+    PUT(was_too_slow, 0);
 }
 
 int gbx_hold_has_order(void) {
     return GET(has_order) != 0;
+}
+
+int gbx_hold_was_kept(void) {
+    return GET(was_too_slow) == 0;
 }
 
 /* --- stops --- */
@@ -109,41 +129,63 @@ static uint64_t clock_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Whether all others of the wave have ended, or have waited since `before` was noted. */
-static int are_others_still(uint32_t first, uint32_t count, const uint64_t *before) {
-    for (uint32_t i = 0; i < count; ++i) {
-        uint32_t state = GET(all[first + i].state);
-        if (state == HOLD_ENDED || is_slow(first + i))
+/* Dispatches that run at a time with this one, and how often each had waited. */
+typedef struct wave {
+    uint32_t first;
+    uint32_t count;
+    uint64_t waits[GBX_CALL_MAX_BLOCKS * GBX_SUBTASK_COUNT];
+} wave;
+
+static int note_waits(wave *w) {
+    const uint32_t first = self / lanes * lanes, left = call->dispatch_count - first;
+    w->first = first;
+    w->count = left < lanes ? left : lanes;
+    if (w->count > sizeof w->waits / sizeof w->waits[0])
+        return 0;
+    for (uint32_t i = 0; i < w->count; ++i)
+        w->waits[i] = GET(all[first + i].waits);
+    return 1;
+}
+
+/* Whether all slow dispatches of the wave, or all others, have ended or have waited since then. */
+static int are_still(const wave *w, int slow) {
+    for (uint32_t i = 0; i < w->count; ++i) {
+        held *one = &all[w->first + i];
+        uint32_t state = GET(one->state);
+        if (is_slow(w->first + i) != slow || state == HOLD_ENDED || (slow && GET(one->is_stopped)))
             continue;
-        if (state == HOLD_NOT_BEGUN || GET(all[first + i].waits) < before[i] + WAITS)
+        if (state == HOLD_NOT_BEGUN || GET(one->waits) < w->waits[i] + WAITS)
             return 0;
     }
     return 1;
 }
 
-static void note_waits(uint32_t first, uint32_t count, uint64_t *before) {
-    for (uint32_t i = 0; i < count; ++i)
-        before[i] = GET(all[first + i].waits);
-}
-
-static void stop(void) {
+static void await_still(int slow) {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    const uint32_t first = self / lanes * lanes, left = call->dispatch_count - first;
-    const uint32_t count = left < lanes ? left : lanes;
-    uint64_t before[GBX_CALL_MAX_BLOCKS * GBX_SUBTASK_COUNT];
-    if (count > sizeof before / sizeof before[0] || GET(held_ns) > CALL_NS)
+    wave w;
+    uint64_t noted = GET(progress);
+    if (!note_waits(&w) || GET(was_too_slow))
         return;
     const uint64_t start = clock_ns();
-    uint64_t noted = GET(progress);
-    note_waits(first, count, before);
-    while (!are_others_still(first, count, before) && clock_ns() - start < HOLD_NS) {
+    while (!are_still(&w, slow)) {
+        if (clock_ns() - start > STOP_NS || GET(stopped_ns) > CALL_NS) {
+            PUT(was_too_slow, 1);
+            break;
+        }
         syscall(SYS_nanosleep, &pause, NULL);
         if (GET(progress) == noted)
             continue;
         noted = GET(progress);
-        note_waits(first, count, before);
+        (void)note_waits(&w);
     }
-    ADD(held_ns, clock_ns() - start);
+    ADD(stopped_ns, clock_ns() - start);
+}
+
+/* Of a slow dispatch: until nobody else can do more. */
+static void stop(void) {
+    PUT(all[self].is_stopped, 1);
+    await_still(0);
+    PUT(all[self].is_stopped, 0);
 }
 
 /* --- what a dispatch does --- */
@@ -152,7 +194,7 @@ void gbx_hold_enter(uint32_t dispatch) {
     self = dispatch;
     PUT(all[self].state, HOLD_RUNS);
     ADD(progress, 1);
-    if (is_slow(self))
+    if (is_slow(self) && is_late_rule())
         stop();
 }
 
@@ -168,10 +210,19 @@ void gbx_hold_wait(void) {
         ADD(all[self].waits, 1);
 }
 
-/* Returns whether the dispatch is to stop after it, too. */
-static int begin_atomic(const volatile void *address, int order, int is_load) {
+/* Whether a flag has another value than before; at the beginning it is 0. */
+static int has_changed(held *own, uintptr_t address, uint64_t value) {
+    seen_flag *flag = own->flags;
+    while (flag < own->flags + FLAGS - 1 && flag->address && flag->address != address)
+        ++flag;
+    uint64_t before = flag->address == address ? flag->value : 0;
+    *flag = (seen_flag){address, value};
+    return value != before;
+}
+
+static void begin_atomic(const volatile void *address, int order, int is_load) {
     if (self == GBX_CALL_NO_DISPATCH)
-        return 0;
+        return;
     held *own = &all[self];
     if (order != __ATOMIC_RELAXED)
         PUT(has_order, 1);
@@ -179,17 +230,26 @@ static int begin_atomic(const volatile void *address, int order, int is_load) {
     own->address = (uintptr_t)address;
     if (own->looks >= LOOKS)
         ADD(own->waits, 1);
-    else if (!is_load)
-        ADD(progress, 1);
-    if (!is_slow(self) || own->looks >= (is_load ? 1 : LOOKS))
-        return 0;
-    stop();
-    return !is_load;
+    if (is_slow(self) && is_late_rule() && own->looks < (is_load ? 1 : LOOKS))
+        stop();
 }
 
-static void end_atomic(int stops) {
-    if (stops)
+static void end_load(const volatile void *address, uint64_t value) {
+    if (self != GBX_CALL_NO_DISPATCH && rule > 0 && is_slow(self) && !is_late_rule() &&
+        has_changed(&all[self], (uintptr_t)address, value))
         stop();
+}
+
+static void end_update(void) {
+    if (self == GBX_CALL_NO_DISPATCH || all[self].looks >= LOOKS)
+        return;
+    ADD(progress, 1);
+    if (rule == 0)
+        return;
+    if (is_slow(self))
+        stop();
+    else if (!is_late_rule())
+        await_still(1);
 }
 
 /* --- what kernels call: they are linked with --wrap --- */
@@ -204,9 +264,9 @@ static void end_atomic(int stops) {
                                                               uint##bits##_t value, int order);    \
     uint##bits##_t __wrap___tsan_atomic##bits##_##name(volatile uint##bits##_t *address,           \
                                                        uint##bits##_t value, int order) {          \
-        int stops = begin_atomic(address, order, 0);                                               \
+        begin_atomic(address, order, 0);                                                           \
         uint##bits##_t old = __tsan_atomic##bits##_##name(address, value, order);                  \
-        end_atomic(stops);                                                                         \
+        end_update();                                                                              \
         return old;                                                                                \
     }
 #define EXCHANGE(bits, name)                                                                       \
@@ -218,10 +278,10 @@ static void end_atomic(int stops) {
     int __wrap___tsan_atomic##bits##_##name(volatile uint##bits##_t *address,                      \
                                             uint##bits##_t *expected, uint##bits##_t wanted,       \
                                             int order, int failure_order) {                        \
-        int stops = begin_atomic(address, order, 0);                                               \
+        begin_atomic(address, order, 0);                                                           \
         int is_done =                                                                              \
             __tsan_atomic##bits##_##name(address, expected, wanted, order, failure_order);         \
-        end_atomic(stops);                                                                         \
+        end_update();                                                                              \
         return is_done;                                                                            \
     }
 #define ATOMIC(bits)                                                                               \
@@ -240,22 +300,24 @@ static void end_atomic(int stops) {
         int order, int failure_order);                                                             \
     uint##bits##_t __wrap___tsan_atomic##bits##_load(const volatile uint##bits##_t *address,       \
                                                      int order) {                                  \
-        (void)begin_atomic(address, order, 1);                                                     \
-        return __tsan_atomic##bits##_load(address, order);                                         \
+        begin_atomic(address, order, 1);                                                           \
+        uint##bits##_t value = __tsan_atomic##bits##_load(address, order);                         \
+        end_load(address, value);                                                                  \
+        return value;                                                                              \
     }                                                                                              \
     void __wrap___tsan_atomic##bits##_store(volatile uint##bits##_t *address,                      \
                                             uint##bits##_t value, int order) {                     \
-        int stops = begin_atomic(address, order, 0);                                               \
+        begin_atomic(address, order, 0);                                                           \
         __tsan_atomic##bits##_store(address, value, order);                                        \
-        end_atomic(stops);                                                                         \
+        end_update();                                                                              \
     }                                                                                              \
     uint##bits##_t __wrap___tsan_atomic##bits##_compare_exchange_val(                              \
         volatile uint##bits##_t *address, uint##bits##_t expected, uint##bits##_t wanted,          \
         int order, int failure_order) {                                                            \
-        int stops = begin_atomic(address, order, 0);                                               \
+        begin_atomic(address, order, 0);                                                           \
         uint##bits##_t old = __tsan_atomic##bits##_compare_exchange_val(address, expected, wanted, \
                                                                         order, failure_order);     \
-        end_atomic(stops);                                                                         \
+        end_update();                                                                              \
         return old;                                                                                \
     }                                                                                              \
     UPDATE(bits, exchange)                                                                         \

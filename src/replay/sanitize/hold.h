@@ -1,9 +1,11 @@
 /*
  * Other schedules for dispatches that wait for each other. Flags that are set early, or waited for
  * too late, only show as a race if the right dispatch is slow: what waits by chance at the right
- * moment is in order. Under each rule some dispatches are slow: from their start on, and around
- * each atomic operation, they stop until all others have ended or wait. Part of the program that
- * runs under the thread sanitizer; nothing here orders what kernels do.
+ * moment is in order. Under each rule some dispatches are slow: they stop until all others have
+ * ended or wait. They do so from their start on and before each atomic operation; or, under another
+ * rule, after each flag that they see change, which the others show them at once; and always after
+ * they have set one. Part of the program that runs under the thread sanitizer; nothing here orders
+ * what kernels do.
  */
 #ifndef GBX_REPLAY_SANITIZE_HOLD_H
 #define GBX_REPLAY_SANITIZE_HOLD_H
@@ -22,6 +24,9 @@ void gbx_hold_choose(int rule);
 /* Whether a dispatch of the calls up to here has waited, or has used an atomic operation that
  * orders others. */
 int gbx_hold_has_order(void);
+
+/* Whether the last call kept its rule: no stop took too long. */
+int gbx_hold_was_kept(void);
 
 /* On the thread of a dispatch: */
 void gbx_hold_enter(uint32_t dispatch);

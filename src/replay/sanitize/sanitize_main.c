@@ -357,18 +357,20 @@ static void call_each(int fd) {
  * hold.h. A race that shows in one of them is one. */
 static void call_held(int fd) {
     const uint64_t start_ns = clock_ns();
-    int made = 0, rules = gbx_hold_open(&loaded.call);
+    int kept = 0, rules = gbx_hold_open(&loaded.call);
     if (rules < 0)
         give_up("out of memory for the schedules");
     gbx_hold_choose(0);
     call_all();
-    for (; made < rules && gbx_hold_has_order() && clock_ns() - start_ns < SCHEDULES_NS; ++made) {
+    for (int i = 0; i < rules && gbx_hold_has_order() && clock_ns() - start_ns < SCHEDULES_NS;
+         ++i) {
         prepare(fd);
-        gbx_hold_choose(made + 1);
+        gbx_hold_choose(i + 1);
         call_all();
+        kept += gbx_hold_was_kept();
     }
     if (gbx_hold_has_order())
-        say("%s %d %d", GBX_PLAN_SCHEDULES, made, rules);
+        say("%s %d %d", GBX_PLAN_SCHEDULES, kept, rules);
 }
 #endif
 
