@@ -457,7 +457,21 @@ def check_failed_runs():
         check(f"{name}: first", (first["kind"], first["kernel"], first["tasks"]), (kind, name, [1]))
         check(f"{name}: nobody else", len(document["findings"]), 1)
         check(f"{name}: evidence of calling it again", len(first["evidence"]) >= 1, True)
+    check_two_hung()
     check_killed()
+
+
+def check_two_hung():
+    """Two tasks of one kernel hang: it is called again once."""
+    s = Scene("two-hung", in_order=False)
+    x = s.tensor("x")
+    s.kernel("hangs", ARGS, WAYS["hangs"], head="#include <unistd.h>")
+    for name in "yz":
+        s.task("hangs", x, s.output(name), name=name)
+    document = asked(recorded(s, "two-hung", "--timeout", "1", code=3), "--timeout", "1", code=1)
+    first = document["findings"][0]
+    check("two hung: first", (first["kind"], first["kernel"]), ("hang", "hangs"))
+    check_in("two hung: the other", "its kernel hung when task 0 was called again", question(document, "replay")["why"] or "")
 
 
 def check_killed():
