@@ -195,7 +195,7 @@ static void fill_args(run *r, gbx_local_context *local, uint64_t args[GBX_ARG_SL
         if (slot->kind == GBX_CALL_TENSOR)
             args[i] = (uint64_t)(uintptr_t)&slot->tensor;
         else
-            args[i] = slot->kind == GBX_CALL_SCALAR ? slot->bits : 0;
+            args[i] = slot->kind == GBX_CALL_SCALAR ? slot->bits : r->call->empty;
     }
     args[GBX_ARG_LOCAL_CONTEXT] = (uint64_t)(uintptr_t)local;
     args[GBX_ARG_GLOBAL_CONTEXT] = (uint64_t)(uintptr_t)&r->global;

@@ -242,6 +242,7 @@ void gbx_picture_paint(gbx_picture *picture, const gbx_order *order, const gbx_p
 void gbx_picture_prepare(gbx_picture *picture, const gbx_order *order, const gbx_payloads *payloads,
                          int pattern, void *scratch) {
     const gbx_order_argument *arguments = gbx_order_arguments(order);
+    picture->pattern = pattern;
     if (picture->mirror) {
         gbx_picture_paint(picture, order, payloads, pattern);
         copy_windows(picture);
