@@ -288,6 +288,8 @@ def undefined():
             ("misaligned", "y[0] = *(const int *)((const char *)(x + 2) + 1);", "load of misaligned address")]):
         p.plant(name, "undefined_behaviour", args, f"for (int i = 0; i < n; ++i) y[i] = 0;\n    {code} /* BUG */", x, s.output(f"y{i}", dtype="int32"),
                 dtype="int32", arg=0 if name == "misaligned" else None, element=[2] if name == "misaligned" else None)
+    p.plant("copies", "local_variable", args, "int list[8];\n    memcpy(list, x, (size_t)(n - 24)); /* BUG */\n    for (int i = 0; i < n; ++i) y[i] = list[i % 8];", x,
+            s.output("y6", dtype="int32"), dtype="int32", more={"what": "stack-buffer-overflow, variable 'list'", "bytes": 40})
     p.plant("stack", "local_variable", args, "volatile int tile[8], at = 9;\n    for (int i = 0; i < n; ++i) y[i] = x[i];\n"
             "    int *hidden = (int *)tile;\n    hidden[at] = 3; /* BUG */\n    y[0] = tile[0] * 0 + x[0];", x, s.output("y7", dtype="int32"),
             dtype="int32", more={"is_write": True})

@@ -4,6 +4,8 @@
 #include "report/reports.h"
 
 /* What a sentence is made of. */
+enum { WIDEST_ACCESS = 16 }; /* of one instruction; more is a copy */
+
 typedef struct speaking {
     gbx_texts *texts;
     const gbx_replay_task *task;
@@ -175,12 +177,14 @@ static const char *say_race(const speaking *s) {
                            f->other_is_write ? "writes" : "reads", place(s, &f->other));
 }
 
-/* "writes 4 bytes outside a local variable at FILE:LINE (stack-buffer-overflow)" */
+/* "writes 4 bytes outside a local variable at FILE:LINE (stack-buffer-overflow, variable 'list')";
+ * of a copy, only some of its bytes are. */
 static const char *say_variable(const speaking *s, const char *whose) {
     const gbx_sanitize_finding *f = s->finding;
-    return gbx_text_format(s->texts, "%s %soutside %s%s (%s)%s", f->is_write ? "writes" : "reads",
-                           amount(s), whose, place(s, &f->at), gbx_text_shown(s->texts, f->what),
-                           in_block(s));
+    const char *reach = f->bytes > WIDEST_ACCESS ? "that reach " : "";
+    return gbx_text_format(s->texts, "%s %s%soutside %s%s (%s)%s", f->is_write ? "writes" : "reads",
+                           amount(s), reach, whose, place(s, &f->at),
+                           gbx_text_shown(s->texts, f->what), in_block(s));
 }
 
 static const char *say_heap(const speaking *s) {
