@@ -15,8 +15,9 @@ enum {
     LOOKS = 32,
     FLAGS = 8, /* whose values a dispatch remembers */
     PAUSE_NS = 50000,
-    STOP_NS = 1000000000, /* others may compute for long */
-    CALL_NS = 2000000000  /* all stops of a call */
+    STOP_PART =
+        10,       /* of the time for all calls: one stop at most, for others may compute long... */
+    CALL_PART = 5 /* ...and all stops of a call */
 };
 
 enum { MANY_DISPATCHES = 8, BLOCK_BITS = 5 };
@@ -41,6 +42,7 @@ typedef struct held {
 static const gbx_kernel_call *call;
 static held *all;
 static uint32_t lanes;
+static uint64_t limit;
 static int rule;
 static _Atomic uint64_t progress;     /* of any dispatch */
 static _Atomic uint64_t stopped_ns;   /* in this call */
@@ -99,7 +101,8 @@ static int is_late_rule(void) {
     return rule % 2 == 1;
 }
 
-int gbx_hold_open(const gbx_kernel_call *of) {
+int gbx_hold_open(const gbx_kernel_call *of, uint64_t limit_ns) {
+    limit = limit_ns;
     call = of;
     lanes = gbx_kernel_call_lanes(of);
     all = calloc(of->dispatch_count, sizeof *all);
@@ -168,7 +171,7 @@ static void await_still(int slow) {
         return;
     const uint64_t start = clock_ns();
     while (!are_still(&w, slow)) {
-        if (clock_ns() - start > STOP_NS || GET(stopped_ns) > CALL_NS) {
+        if (clock_ns() - start > limit / STOP_PART || GET(stopped_ns) > limit / CALL_PART) {
             PUT(was_too_slow, 1);
             break;
         }

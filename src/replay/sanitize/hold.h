@@ -15,8 +15,8 @@
 #include "replay/call.h"
 
 /* Before the first call. Returns how many rules there are beside 0, which holds nothing back, or
- * -1 if memory is lacking. */
-int gbx_hold_open(const gbx_kernel_call *call);
+ * -1 if memory is lacking. All calls together have `limit_ns`. */
+int gbx_hold_open(const gbx_kernel_call *call, uint64_t limit_ns);
 
 /* Before each call. */
 void gbx_hold_choose(int rule);

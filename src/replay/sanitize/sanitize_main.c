@@ -2,10 +2,11 @@
  * Calls the kernels of one task under a sanitizer. glassbox compiles this program with the flags of
  * that sanitizer when it is needed, together with call.c and call_file.c:
  *
- *     program CALL PLAN
+ *     program CALL PLAN MILLISECONDS
  *
  * CALL is a call file (replay/engine/call_file.h), PLAN says which of its memory belongs to
- * arguments (replay/sanitize/plan.h). Everything goes to standard error: reports of the sanitizer,
+ * arguments (replay/sanitize/plan.h). After MILLISECONDS
+ * it is ended. Everything goes to standard error: reports of the sanitizer,
  * and lines of this program, which begin with GBX_PLAN_MARK.
  */
 #include <dlfcn.h>
@@ -58,11 +59,9 @@
 
 /* Frames are larger than without a sanitizer. */
 enum { STACK_BYTES = 64 << 20, REPORTED_LINES = 64, ORIGINS = 64 };
-#if HAS_THREAD
-#    define SCHEDULES_NS 4000000000u /* no further schedule begins after this time */
-#endif
 
 static gbx_loaded_call loaded;
+static uint64_t limit_ns;
 static const gbx_plan_range *ranges;
 static size_t range_count;
 static void (*entries[GBX_SUBTASK_COUNT])(const uint64_t *args);
@@ -357,12 +356,12 @@ static void call_each(int fd) {
  * hold.h. A race that shows in one of them is one. */
 static void call_held(int fd) {
     const uint64_t start_ns = clock_ns();
-    int kept = 0, rules = gbx_hold_open(&loaded.call);
+    int kept = 0, rules = gbx_hold_open(&loaded.call, limit_ns);
     if (rules < 0)
         give_up("out of memory for the schedules");
     gbx_hold_choose(0);
     call_all();
-    for (int i = 0; i < rules && gbx_hold_has_order() && clock_ns() - start_ns < SCHEDULES_NS;
+    for (int i = 0; i < rules && gbx_hold_has_order() && clock_ns() - start_ns < limit_ns / 2;
          ++i) {
         prepare(fd);
         gbx_hold_choose(i + 1);
@@ -425,12 +424,13 @@ int main(int argument_count, char **arguments) {
     pthread_t caller;
     pthread_attr_t attributes;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would read the reports */
-    int fd = argument_count == 3 ? open(arguments[1], O_RDONLY | O_CLOEXEC) : -1;
+    int fd = argument_count == 4 ? open(arguments[1], O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0)
         give_up("the call file cannot be opened");
     if (gbx_loaded_call_read(fd, &loaded))
         give_up(loaded.call.error);
     read_plan(arguments[2]);
+    limit_ns = strtoull(arguments[3], NULL, 10) * 1000000u;
     open_memory();
     silence_kernels();
     load_kernels();
