@@ -1,6 +1,6 @@
 /*
  * The line of a bug: compiles the kernels of a task with the compiler's sanitizers and calls them
- * once in the memory picture of a replay, in which everything that is not an argument is poisoned.
+ * in the memory picture of a replay, in which everything that is not an argument is poisoned.
  * What the sanitizers then report becomes findings with argument, element, file and line.
  *
  *     gbx_sanitize_report report;
