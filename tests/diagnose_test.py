@@ -472,7 +472,21 @@ def check_failed_runs():
         check(f"{name}: first", (first["kind"], first["kernel"], first["tasks"]), (kind, name, [1]))
         check(f"{name}: nobody else", len(document["findings"]), 1)
         check(f"{name}: evidence of calling it again", len(first["evidence"]) >= 1, True)
+    check_two_hung()
     check_killed()
+
+
+def check_two_hung():
+    """Two tasks of one kernel hang: it is called again once."""
+    s = Scene("two-hung", in_order=False)
+    x = s.tensor("x")
+    s.kernel("hangs", ARGS, WAYS["hangs"], head="#include <unistd.h>")
+    for name in "yz":
+        s.task("hangs", x, s.output(name), name=name)
+    document = asked(recorded(s, "two-hung", "--timeout", "1", code=3), "--timeout", "1", code=1)
+    first = document["findings"][0]
+    check("two hung: first", (first["kind"], first["kernel"]), ("hang", "hangs"))
+    check_in("two hung: the other", "its kernel hung when task 0 was called again", question(document, "replay")["why"] or "")
 
 
 def kill_chips(run, started):
@@ -665,6 +679,19 @@ def check_consequences():
     check("consequences: who", [(f["kernel"], f["tasks"], f["follows"]) for f in document["findings"]], [("index", [0], None), ("gather", [1], 0)])
     check("consequences: victims", [f["victims"] for f in document["findings"]], [[1, 2], [2]])
     check("consequences: element", document["findings"][0]["element"], [40])
+
+
+def check_wrong_for_wrong():
+    """A kernel that differs from its reference only for inputs that nobody expects may only follow; one that does for plain inputs is another bug."""
+    for name, factor, half, follows in (("huge", "1e25f", "x[k] > 1e20f ? 0 : x[k] / 2", 0), ("plain", "3", "x[k] / 4", None)):
+        s = Scene(f"wrong-for-wrong-{name}")
+        x, y, z = s.tensor("x"), s.output("y"), s.output("z")
+        each = "for (int k = 0; k < n; ++k) y[k] = %s;"
+        s.once("scale", ARGS, each % f"x[k] * {factor}", x, y, reference=str(write_kernel(f"scale-{name}", ARGS, each % "x[k] * 2")))
+        s.once("half", ARGS, each % half, y, z, reference=str(write_kernel(f"half-{name}", ARGS, each % "x[k] / 2")))
+        findings = asked(recorded(s, f"wrong-for-wrong-{name}"), code=1)["findings"]
+        check(f"{name}: who", [(f["kind"], f["kernel"], f["tasks"], f["follows"]) for f in findings],
+              [("wrong_result", "scale", [0], None), ("wrong_result", "half", [1], follows)])
 
 
 def check_habits():
@@ -1052,7 +1079,7 @@ def check_usage():
 
 if __name__ == "__main__":
     sys.exit(run_parts(check_several, check_second_of_many, check_trust, check_levels, check_old_dumps, check_failed_runs, check_padding,
-                       check_sharing_of_failed_runs, check_nan_of_new_memory, check_index_of_nobody, check_overrun, check_consequences, check_habits,
+                       check_sharing_of_failed_runs, check_nan_of_new_memory, check_index_of_nobody, check_overrun, check_consequences, check_wrong_for_wrong, check_habits,
                        check_locks, check_sizes, check_printing, check_compilers, check_order, check_chance_in_shared_memory, check_chance_in_sums,
                        check_sums, check_chance_behind_missing_edge, check_chosen_of_pairs, check_crash_under_sanitizer, check_run, check_unchecked,
                        check_far, check_good, check_usage))

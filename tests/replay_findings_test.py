@@ -186,6 +186,7 @@ def make_chance(s, x):
     s.once("counts", args, "static int calls; ++calls; for (int i = 0; i < n; ++i) y[i] = calls * x[i];", x, s.output("y_counts"))
     s.once("counts_late", args, "static int calls; ++calls; for (int i = 0; i < n; ++i) y[i] = i < 40 ? x[i] : calls * x[i];", x, s.output("y_counts_late"))
     s.once("keeps_table", args, "static int calls; if (calls++ == 0) { } " + TWICE, x, s.output("y_table"))
+    s.once("unfilled", args, "for (int i = 0; i < n; ++i) y[i] = x[i] + gbx_arg_f32(args, 2);", x, s.output("y_unfilled"))
     s.once("chance", args, "for (int i = 0; i < n; ++i) y[i] = (float)rand();", x, s.output("y_chance"), head="#include <stdlib.h>")
     s.once("seeded", args, "srand(7); for (int i = 0; i < n; ++i) y[i] = (float)rand();", x, s.output("y_seeded"), head="#include <stdlib.h>")
 
@@ -208,6 +209,7 @@ def check_reads():
                       span=(4 * N - 7, 4 * N), owner=None)
         run.found("adds_floats", "undeclared_read", verdict="differs", arg=1, element=ANY, address=(run.address("adds_floats", 1), run.address("adds_floats", 1, (N,))),
                   size=(N // 2, 4 * N), owner=None)
+        run.found("unfilled", "undeclared_read", arg=1, element=ANY, address=(run.address("unfilled", 1), run.address("unfilled", 1, (N,))), size=(N, 4 * N), owner=None)
         run.found("counts", "not_deterministic", arg=1, element=(0,), size=(N, 4 * N), span=(4 * N - 7, 4 * N), owner=None)
         run.found("counts_late", "not_deterministic", arg=1, element=(40,), size=(24, 96), span=(96 - 7, 96), owner=None)
         run.found("chance", "not_deterministic", arg=1, element=ANY, owner=None)

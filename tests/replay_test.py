@@ -129,7 +129,7 @@ def check_planted():
     document = replay(dump, 3, code=1)
     check("adds: output", (document["verdict"], document["outputs"][0]["unstable"]), ("differs", ELEMENTS))
     check_in("adds", f"finding: task 3, kernel adds, computes argument 1 y[0], and {ELEMENTS - 1} more elements from bytes that it was not given: "
-             "it reads outside its inputs, or an output before all of it is written\n", replay_text(dump, 3, code=1))
+             "it reads outside its inputs, an output before all of it is written, or an argument that it does not have\n", replay_text(dump, 3, code=1))
     check_counts(dump)
     document = replay(dump, 5, code=1)
     check("strays", (document["verdict"], document["stray_argument"]), ("bit_exact", 0))

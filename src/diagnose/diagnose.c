@@ -311,6 +311,33 @@ static gbx_status call_unended(gbx_inquiry *q, gbx_replay_session *session, uint
 
 enum { UNENDED_MAX = 16 };
 
+static gbx_status have_same_kernels(const gbx_inquiry *q, uint64_t one, uint64_t other,
+                                    bool *out_have) {
+    gbx_record_task records[2];
+    bool are_found[2];
+    GBX_TRY(gbx_reader_find_task(q->reader, one, &records[0], &are_found[0]));
+    GBX_TRY(gbx_reader_find_task(q->reader, other, &records[1], &are_found[1]));
+    *out_have = are_found[0] && are_found[1] &&
+                memcmp(records[0].func_ids, records[1].func_ids, sizeof records[0].func_ids) == 0;
+    return NULL;
+}
+
+/* Of a kernel that hangs, every call takes the whole time. */
+static gbx_status pass_over_hung(gbx_inquiry *q, uint64_t task, bool *out_passes) {
+    *out_passes = false;
+    for (size_t i = 0; i < q->d->unended_count && !*out_passes; ++i) {
+        const gbx_replay_result *result = &q->d->unended[i];
+        if (!result->fault || !result->fault->is_hang)
+            continue;
+        GBX_TRY(have_same_kernels(q, result->task, task, out_passes));
+        if (*out_passes)
+            GBX_TRY(gbx_inquiry_lack(q, GBX_ASKED_REPLAY,
+                                     "its kernel hung when task %" PRIu64 " was called again",
+                                     result->task));
+    }
+    return NULL;
+}
+
 static gbx_status ask_unended(gbx_inquiry *q) {
     gbx_replay_session session = {0};
     gbx_status status = NULL;
@@ -325,9 +352,12 @@ static gbx_status ask_unended(gbx_inquiry *q) {
         status = gbx_inquiry_chooses(q, task->task, &is_chosen);
         if (status || !is_chosen || ++count > UNENDED_MAX)
             continue;
+        bool passes = false;
         if (count == 1)
             status = gbx_inquiry_open_session(q, &session);
         if (!status)
+            status = pass_over_hung(q, task->task, &passes);
+        if (!status && !passes)
             status = call_unended(q, &session, task->task);
     }
     if (!status && count > UNENDED_MAX)

@@ -130,7 +130,8 @@ GBX_MUST_USE gbx_status gbx_inquiry_assign(gbx_inquiry *q, size_t *out_named);
 
 GBX_MUST_USE gbx_status gbx_finding_find_victims(const gbx_inquiry *q,
                                                  gbx_diagnosis_finding *finding);
-void gbx_diagnosis_find_consequences(gbx_diagnosis *d);
+/* Sets `follows`; the victims are known. */
+GBX_MUST_USE gbx_status gbx_inquiry_find_consequences(const gbx_inquiry *q);
 /* Whether a finding is about a task, or about one from which it has read. */
 bool gbx_diagnosis_explains(const gbx_diagnosis *d, uint64_t task);
 bool gbx_has_number(const uint64_t *numbers, size_t count, uint64_t number);

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "diagnose/internal.h"
 
-enum { ACCUSED_MAX = 16 };
+enum { ACCUSED_MAX = 16, HUNG_TIMEOUT_MS = 3000 };
 
 static const char doing[] = "looking for lines";
 
@@ -130,6 +130,22 @@ static bool was_answered(const gbx_sanitize_report *report) {
     return false;
 }
 
+static bool hangs(const gbx_replay_result *results, size_t count, uint64_t task) {
+    for (size_t i = 0; i < count; ++i)
+        if (results[i].task == task && results[i].fault && results[i].fault->is_hang)
+            return true;
+    return false;
+}
+
+/* A task that hangs has done what a sanitizer can see of it before long: it need not hang for the
+ * whole time once more. */
+static uint32_t timeout_of(const gbx_inquiry *q, uint64_t task) {
+    const gbx_diagnosis *d = q->d;
+    bool is_hung = hangs(d->unended, d->unended_count, task) ||
+                   hangs(d->check.results, d->check.result_count, task);
+    return q->request->timeout_ms == 0 && is_hung ? HUNG_TIMEOUT_MS : q->request->timeout_ms;
+}
+
 static gbx_status ask(gbx_inquiry *q, gbx_replay_session *session, uint64_t task, bool is_accused) {
     gbx_diagnosis *d = q->d;
     if (!d->lines)
@@ -145,6 +161,7 @@ static gbx_status ask(gbx_inquiry *q, gbx_replay_session *session, uint64_t task
         1u << GBX_SANITIZE_ACCESS | 1u << GBX_SANITIZE_ADDRESS | 1u << GBX_SANITIZE_MEMORY;
     if (line->task.dispatch_count > 1)
         wanted |= 1u << GBX_SANITIZE_THREAD;
+    session->config.timeout_ms = timeout_of(q, task);
     status = gbx_sanitize_task(session, &line->task, wanted, &line->report);
     if (status)
         return refuse(q, line, status);

@@ -288,7 +288,7 @@ gbx_status gbx_inquiry_conclude(gbx_inquiry *q) {
         GBX_TRY(gbx_finding_find_victims(q, &d->findings[i]));
     GBX_TRY(find_other_nan(q));
     GBX_TRY(find_unexplained(q));
-    gbx_diagnosis_find_consequences(d);
+    GBX_TRY(gbx_inquiry_find_consequences(q));
     uint64_t accused;
     GBX_TRY(count_accused(q, &accused));
     d->innocent = d->chosen - gbx_min_u64(accused, d->chosen);

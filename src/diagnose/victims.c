@@ -1,8 +1,11 @@
 /* Who was hurt by a finding, and which findings may only follow from another. */
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/downstream.h"
+#include "base/float_bits.h"
 #include "base/memory.h"
 #include "diagnose/internal.h"
 
@@ -88,11 +91,78 @@ gbx_status gbx_finding_find_victims(const gbx_inquiry *q, gbx_diagnosis_finding 
     return status;
 }
 
+/* --- consequences --- */
+
+/* NaN, infinities, and values whose square is one: a kernel need not treat them as its reference
+ * does. */
+static bool is_wild(const gbx_entry *entry, const gbx_statistics *statistics) {
+    const double most = entry->dtype == GBX_FLOAT64 ? sqrt(DBL_MAX) : sqrt(FLT_MAX);
+    return statistics->nan_count > 0 || statistics->inf_count > 0 ||
+           fabs(gbx_f64_of_bits(statistics->min_bits)) > most ||
+           fabs(gbx_f64_of_bits(statistics->max_bits)) > most;
+}
+
+static gbx_status has_wild_inputs(const gbx_inquiry *q, uint64_t task, bool *out_has) {
+    gbx_entries *entries = q->request->entries;
+    const uint64_t count = gbx_entries_count(entries);
+    *out_has = false;
+    for (uint64_t i = gbx_entries_find(entries, task); i < count && !*out_has; ++i) {
+        gbx_entry entry;
+        gbx_statistics statistics;
+        bool is_there;
+        GBX_TRY(gbx_entries_at(entries, i, &entry));
+        if (entry.head->task != task)
+            return NULL;
+        if (entry.head->stage != GBX_STAGE_BEFORE || !gbx_dtype_is_float(entry.dtype))
+            continue;
+        GBX_TRY(gbx_entry_statistics(&entry, q->reader, &statistics, &is_there));
+        *out_has = is_there && is_wild(&entry, &statistics);
+    }
+    return NULL;
+}
+
+/* Whether a reference has found a task of the same kernels right. */
+static bool has_right_task(const gbx_inquiry *q, const gbx_diagnosis_finding *finding) {
+    const gbx_check_report *check = &q->d->check;
+    for (uint64_t i = 0; i < check->count; ++i)
+        if (check->lines[i].verdict == GBX_CHECK_RIGHT &&
+            memcmp(check->lines[i].func_ids, finding->func_ids, sizeof finding->func_ids) == 0)
+            return true;
+    return false;
+}
+
+static bool reads_from(const gbx_diagnosis_finding *from, uint64_t task) {
+    return gbx_has_number(from->victims, from->victim_count, task);
+}
+
+static bool all_read_from(const gbx_diagnosis_finding *from, const gbx_diagnosis_finding *finding) {
+    for (size_t i = 0; i < finding->task_count; ++i)
+        if (!reads_from(from, finding->tasks[i]))
+            return false;
+    return true;
+}
+
+/* A kernel that is wrong for its inputs only where these are wrong, or such as nobody expects. */
+static gbx_status is_wrong_for_wrong(const gbx_inquiry *q, const gbx_diagnosis_finding *finding,
+                                     const gbx_diagnosis_finding *from, bool *out_is) {
+    *out_is = false;
+    if (!all_read_from(from, finding))
+        return NULL;
+    *out_is = has_right_task(q, finding);
+    return *out_is ? NULL : has_wild_inputs(q, finding->task, out_is);
+}
+
 /* What a task does with wrong inputs may be right: an index from them leads anywhere, and what
- * nobody wrote is NaN, which a kernel need not treat as its reference does. */
+ * nobody wrote is NaN, which a kernel need not treat as its reference does, another value each
+ * time, and no flag. */
 static bool may_follow(const gbx_diagnosis_finding *finding, const gbx_diagnosis_finding *from) {
     switch (finding->kind) {
     case GBX_DIAGNOSIS_WRONG_RESULT:
+    case GBX_DIAGNOSIS_NOT_DETERMINISTIC:
+    case GBX_DIAGNOSIS_NOT_REPEATED:
+    case GBX_DIAGNOSIS_WRITE_RACE:
+    case GBX_DIAGNOSIS_READ_RACE:
+    case GBX_DIAGNOSIS_DATA_RACE:
         return from->kind == GBX_DIAGNOSIS_UNWRITTEN_READ ||
                from->kind == GBX_DIAGNOSIS_UNINITIALISED;
     case GBX_DIAGNOSIS_STRAY_WRITE:
@@ -116,13 +186,21 @@ static bool may_follow(const gbx_diagnosis_finding *finding, const gbx_diagnosis
 }
 
 /* Few findings have victims; those that somebody is a victim of come first. */
-void gbx_diagnosis_find_consequences(gbx_diagnosis *d) {
+gbx_status gbx_inquiry_find_consequences(const gbx_inquiry *q) {
+    gbx_diagnosis *d = q->d;
     for (size_t k = 0; k < d->finding_count; ++k) {
         const gbx_diagnosis_finding *from = &d->findings[k];
-        for (size_t i = k + 1; i < d->finding_count && from->victim_count > 0; ++i)
-            if (d->findings[i].follows < 0 && d->findings[i].task != GBX_DIAGNOSIS_NOBODY &&
-                may_follow(&d->findings[i], from) &&
-                gbx_has_number(from->victims, from->victim_count, d->findings[i].task))
-                d->findings[i].follows = (int64_t)k;
+        for (size_t i = k + 1; i < d->finding_count && from->victim_count > 0; ++i) {
+            gbx_diagnosis_finding *finding = &d->findings[i];
+            if (finding->follows >= 0 || finding->task == GBX_DIAGNOSIS_NOBODY ||
+                !reads_from(from, finding->task))
+                continue;
+            bool may = may_follow(finding, from);
+            if (!may && finding->kind == GBX_DIAGNOSIS_WRONG_RESULT)
+                GBX_TRY(is_wrong_for_wrong(q, finding, from, &may));
+            if (may)
+                finding->follows = (int64_t)k;
+        }
     }
+    return NULL;
 }

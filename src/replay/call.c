@@ -195,7 +195,7 @@ static void fill_args(run *r, gbx_local_context *local, uint64_t args[GBX_ARG_SL
         if (slot->kind == GBX_CALL_TENSOR)
             args[i] = (uint64_t)(uintptr_t)&slot->tensor;
         else
-            args[i] = slot->kind == GBX_CALL_SCALAR ? slot->bits : 0;
+            args[i] = slot->kind == GBX_CALL_SCALAR ? slot->bits : r->call->empty;
     }
     args[GBX_ARG_LOCAL_CONTEXT] = (uint64_t)(uintptr_t)local;
     args[GBX_ARG_GLOBAL_CONTEXT] = (uint64_t)(uintptr_t)&r->global;
@@ -307,8 +307,8 @@ static int run_lanes(run *r, lane *lanes) {
     return 0;
 }
 
-/* Dispatches that run at a time: all subtasks of as many blocks as the chip has. */
-static uint32_t count_lanes(const gbx_kernel_call *call) {
+/* All subtasks of as many blocks as the chip has. */
+uint32_t gbx_kernel_call_lanes(const gbx_kernel_call *call) {
     uint32_t subtasks = 1;
     while (subtasks < call->dispatch_count &&
            call->dispatches[subtasks].block_idx == call->dispatches[0].block_idx)
@@ -326,7 +326,7 @@ static run run_of(gbx_kernel_call *call) {
 
 int gbx_kernel_call_run(gbx_kernel_call *call) {
     run r = run_of(call);
-    r.lane_count = count_lanes(call);
+    r.lane_count = gbx_kernel_call_lanes(call);
     if (r.lane_count == 0)
         return FAIL(call, "the call has no dispatches");
     if (r.lane_count == 1) {

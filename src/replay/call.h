@@ -27,7 +27,7 @@ enum {
 };
 
 typedef enum gbx_call_slot_kind {
-    GBX_CALL_EMPTY = 0,  /* 0 in args[] */
+    GBX_CALL_EMPTY = 0,  /* call->empty in args[] */
     GBX_CALL_SCALAR = 1, /* its raw word in args[] */
     GBX_CALL_TENSOR = 2  /* the address of its gbx_tensor in args[] */
 } gbx_call_slot_kind;
@@ -64,6 +64,8 @@ typedef struct gbx_kernel_call {
     uint64_t gm_bytes;
     uint32_t chip_blocks; /* how many blocks run at a time */
     uint32_t block_num;   /* of the task */
+    uint64_t empty;       /* in slots of args[] that the task does not fill: on a chip, of an
+                             earlier task */
     gbx_call_slot slots[GBX_CALL_SLOTS];
     gbx_call_kernel kernels[GBX_SUBTASK_COUNT];
     const gbx_call_dispatch *dispatches; /* by block, then subtask */
@@ -88,6 +90,9 @@ int gbx_kernel_call_load(gbx_kernel_call *call);
  * It may be called again.
  */
 int gbx_kernel_call_run(gbx_kernel_call *call);
+
+/* How many dispatches _run calls at a time. */
+uint32_t gbx_kernel_call_lanes(const gbx_kernel_call *call);
 
 /*
  * Calls one dispatch, on this thread. Returns 1 if the kernel was left in the middle of its work by

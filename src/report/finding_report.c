@@ -120,10 +120,12 @@ static const char *say_undeclared_read(const speaking *s) {
     if (f->is_fault)
         return gbx_text_format(t, "reads 0x%" PRIx64 ", outside its arguments%s%s", f->is.address,
                                say_place(s), say_owner(s));
-    return gbx_text_format(t,
-                           "computes %s%s from bytes that it was not given: it reads outside its "
-                           "inputs, or an output before all of it is written",
-                           argument(s, true), more(s));
+    return gbx_text_format(
+        t,
+        "computes %s%s from bytes that it was not given: it reads outside its "
+        "inputs, an output before all of it is written, or an argument that it does not "
+        "have",
+        argument(s, true), more(s));
 }
 
 static const char *say_unwritten(const speaking *s) {

@@ -4,6 +4,8 @@
 #include "report/reports.h"
 
 /* What a sentence is made of. */
+enum { WIDEST_ACCESS = 16 }; /* of one instruction; more is a copy */
+
 typedef struct speaking {
     gbx_texts *texts;
     const gbx_replay_task *task;
@@ -157,7 +159,7 @@ static const char *say_uninitialised(const speaking *s) {
                            ? gbx_text_format(t, "%s, which is not set", gbx_text_shown(t, f->what))
                            : "unwritten memory";
     if (!argument_of(s))
-        return gbx_text_format(t, "branches on %s,%s%s", from, place(s, &f->at), in_block(s));
+        return gbx_text_format(t, "uses %s,%s%s", from, place(s, &f->at), in_block(s));
     const char *first =
         f->other.line && (f->other.line != f->at.line || strcmp(f->other.file, f->at.file) != 0)
             ? gbx_text_format(t, " (first used%s)", place(s, &f->other))
@@ -175,12 +177,14 @@ static const char *say_race(const speaking *s) {
                            f->other_is_write ? "writes" : "reads", place(s, &f->other));
 }
 
-/* "writes 4 bytes outside a local variable at FILE:LINE (stack-buffer-overflow)" */
+/* "writes 4 bytes outside a local variable at FILE:LINE (stack-buffer-overflow, variable 'list')";
+ * of a copy, only some of its bytes are. */
 static const char *say_variable(const speaking *s, const char *whose) {
     const gbx_sanitize_finding *f = s->finding;
-    return gbx_text_format(s->texts, "%s %soutside %s%s (%s)%s", f->is_write ? "writes" : "reads",
-                           amount(s), whose, place(s, &f->at), gbx_text_shown(s->texts, f->what),
-                           in_block(s));
+    const char *reach = f->bytes > WIDEST_ACCESS ? "that reach " : "";
+    return gbx_text_format(s->texts, "%s %s%soutside %s%s (%s)%s", f->is_write ? "writes" : "reads",
+                           amount(s), reach, whose, place(s, &f->at),
+                           gbx_text_shown(s->texts, f->what), in_block(s));
 }
 
 static const char *say_heap(const speaking *s) {
@@ -265,8 +269,8 @@ const char *gbx_text_sanitize_finding(gbx_texts *texts, const gbx_replay_task *t
 const char *gbx_text_sanitize_reason(gbx_texts *texts, const gbx_sanitize_report *report,
                                      gbx_sanitizer sanitizer) {
     const char *why = report->asked[sanitizer].why_not;
-    return why ? gbx_text_format(texts, "%s: not asked: %s",
-                                 gbx_name_of(&gbx_sanitizers, sanitizer),
+    return why ? gbx_text_format(texts, "%s: not %s: %s", gbx_name_of(&gbx_sanitizers, sanitizer),
+                                 report->asked[sanitizer].was_asked ? "completely asked" : "asked",
                                  gbx_text_shown(texts, why))
                : NULL;
 }

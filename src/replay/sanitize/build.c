@@ -20,6 +20,8 @@ extern const char gbx_embedded_call_file_source[];
 extern const char gbx_embedded_checked_header[];
 extern const char gbx_embedded_sanitize_plan[];
 extern const char gbx_embedded_sanitize_main[];
+extern const char gbx_embedded_hold_header[];
+extern const char gbx_embedded_hold_source[];
 extern const char gbx_embedded_watch_header[];
 extern const char gbx_embedded_watch_source[];
 extern const char gbx_embedded_watch_calls[];
@@ -44,20 +46,40 @@ extern const char gbx_embedded_foreign_source[];
     "-fno-builtin-memset "
 #define WRAPPED "-Wl,--wrap=memcpy,--wrap=memmove,--wrap=memset"
 
+/* Atomic operations, for hold.c. */
+#define UPDATES(bits)                                                                              \
+    HELD(bits, "load")                                                                             \
+    HELD(bits, "store")                                                                            \
+    HELD(bits, "exchange")                                                                         \
+    HELD(bits, "fetch_add")                                                                        \
+    HELD(bits, "fetch_sub")                                                                        \
+    HELD(bits, "fetch_and")                                                                        \
+    HELD(bits, "fetch_or")                                                                         \
+    HELD(bits, "fetch_xor")                                                                        \
+    HELD(bits, "fetch_nand")                                                                       \
+    HELD(bits, "compare_exchange_strong")                                                          \
+    HELD(bits, "compare_exchange_weak")                                                            \
+    HELD(bits, "compare_exchange_val")
+#define HELD(bits, name) " -Wl,--wrap=__tsan_atomic" bits "_" name
+
 typedef struct recipe {
     const char *flags;
     const char *link_flags; /* of kernels */
 } recipe;
 static const recipe recipes[GBX_SANITIZER_COUNT] = {
     [GBX_SANITIZE_ACCESS] = {ACCESS "-fsanitize=thread", WRAPPED " -nodefaultlibs -lc -lgcc"},
-    [GBX_SANITIZE_ADDRESS] =
-        {"-O1 -fsanitize=address,undefined -fno-sanitize=object-size -fsanitize-recover=all", ""},
+    [GBX_SANITIZE_ADDRESS] = {"-O1 -fsanitize=address,undefined -fno-sanitize=object-size "
+                              "-fsanitize=float-cast-overflow -fsanitize-recover=all",
+                              ""},
     [GBX_SANITIZE_MEMORY] =
-        /* Thread local variables of an object that is loaded later would be new memory. */
+        /* Thread local variables of an object that is loaded later would be new memory. Eager: a
+         * value that is passed to a function is used; what one of a library makes of it would look
+         * initialised. */
     {"-O0 -fsanitize=memory -fsanitize-memory-track-origins=2 -fsanitize-recover=memory "
-     "-ftls-model=initial-exec",
-     "-Wl,--wrap=__msan_warning_with_origin"},
-    [GBX_SANITIZE_THREAD] = {"-O1 -fsanitize=thread", ""}};
+     "-mllvm -msan-eager-checks=1 -ftls-model=initial-exec",
+     "-Wl,--wrap=__msan_warning_with_origin,--wrap=qsort"},
+    [GBX_SANITIZE_THREAD] = {"-O1 -fsanitize=thread",
+                             UPDATES("8") UPDATES("16") UPDATES("32") UPDATES("64")}};
 static const recipe access_of_clang = {
     ACCESS "-fsanitize=kernel-address -mllvm -asan-instrumentation-with-call-threshold=0 "
            "-mllvm -asan-stack=0 -mllvm -asan-globals=0 -mllvm -asan-opt-same-temp=0",
@@ -156,6 +178,8 @@ static const struct {
              {"replay/engine/call_file.h", gbx_embedded_call_file_header},
              {"replay/engine/call_file.c", gbx_embedded_call_file_source},
              {"replay/sanitize/plan.h", gbx_embedded_sanitize_plan},
+             {"replay/sanitize/hold.h", gbx_embedded_hold_header},
+             {"replay/sanitize/hold.c", gbx_embedded_hold_source},
              {"replay/sanitize/watch.h", gbx_embedded_watch_header},
              {"replay/sanitize/watch.c", gbx_embedded_watch_source},
              {"replay/sanitize/watch_calls.c", gbx_embedded_watch_calls},
@@ -191,6 +215,20 @@ static gbx_status provide_parts(char **out_directory, gbx_hash128 *out_content) 
     return gbx_cache_directory(root, out_directory);
 }
 
+/* The sources beside sanitize_main.c. */
+static const char *parts_of(gbx_sanitizer sanitizer) {
+    switch (sanitizer) {
+    case GBX_SANITIZE_ACCESS:
+        return "replay/call.c replay/engine/call_file.c replay/sanitize/watch.c "
+               "replay/sanitize/watch_calls.c -ldl";
+    case GBX_SANITIZE_THREAD:
+        return "replay/call.c replay/engine/call_file.c replay/sanitize/foreign.c "
+               "replay/sanitize/hold.c -ldl";
+    default:
+        return "replay/call.c replay/engine/call_file.c replay/sanitize/foreign.c -ldl";
+    }
+}
+
 gbx_status gbx_sanitize_build_program(const gbx_sanitize_compiler *with, gbx_sanitizer sanitizer,
                                       char **out_path) {
     const bool is_access = sanitizer == GBX_SANITIZE_ACCESS;
@@ -201,17 +239,13 @@ gbx_status gbx_sanitize_build_program(const gbx_sanitize_compiler *with, gbx_san
     snprintf(source, sizeof source, "%s/%s", directory, parts[PART_COUNT - 1].path);
     snprintf(flags, sizeof flags, "-I. -D_GNU_SOURCE%s%s", ALWAYS,
              is_access ? "-O2 -DGBX_WATCHES=1" : recipe_of(with, sanitizer)->flags);
-    const gbx_build build = {
-        .compiler = with->words,
-        .directory = directory,
-        .source = source,
-        .compile_flags = flags,
-        .link_flags = is_access ? "replay/call.c replay/engine/call_file.c "
-                                  "replay/sanitize/watch.c replay/sanitize/watch_calls.c -ldl"
-                                : "replay/call.c replay/engine/call_file.c "
-                                  "replay/sanitize/foreign.c -ldl",
-        .is_program = true,
-        .content = &content};
+    const gbx_build build = {.compiler = with->words,
+                             .directory = directory,
+                             .source = source,
+                             .compile_flags = flags,
+                             .link_flags = parts_of(sanitizer),
+                             .is_program = true,
+                             .content = &content};
     gbx_status status = gbx_build_make(&build, out_path);
     free(directory);
     return status ? explain(status, with, "the program that calls kernels",

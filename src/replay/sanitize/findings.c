@@ -183,8 +183,10 @@ static bool is_repeated(const gbx_sanitize_finding *finding, const gbx_sanitize_
 static bool is_alike(const gbx_sanitize_finding *finding, const gbx_sanitize_finding *known) {
     bool is_like = finding->kind == known->kind && finding->argument == known->argument;
     bool is_same = is_like && is_same_line(&finding->at, &known->at);
+    /* Of an access that is long past, the line is lost. */
     if (finding->kind == GBX_SANITIZE_RACE)
-        return (is_same && is_same_line(&finding->other, &known->other)) ||
+        return (is_same && (finding->other.line == 0 || known->other.line == 0)) ||
+               (is_same && is_same_line(&finding->other, &known->other)) ||
                (is_like && is_same_line(&finding->at, &known->other) &&
                 is_same_line(&finding->other, &known->at));
     /* Of many values from one variable, a sanitizer keeps only the first ways. */
@@ -198,6 +200,8 @@ static bool is_alike(const gbx_sanitize_finding *finding, const gbx_sanitize_fin
 static void join(gbx_sanitize_finding *known, const gbx_sanitize_finding *finding) {
     if (finding->sanitizer == known->sanitizer)
         known->count += finding->count;
+    if (finding->kind == GBX_SANITIZE_RACE && known->other.line == 0)
+        *known = *finding;
     if (finding->kind != GBX_SANITIZE_UNINITIALISED && finding->kind != GBX_SANITIZE_UNWRITTEN)
         return;
     bool is_way_known = !finding->is_opening || known->is_opening;
@@ -344,6 +348,14 @@ static gbx_status judge_end(const gbx_sanitize_context *c, const gbx_sanitize_ru
                                       "the kernels printed so much that reports may be among "
                                       "%" PRIu64 " bytes that were not read",
                                       run->left_out_bytes)));
+    if (raw->schedules < raw->schedules_wanted) {
+        GBX_TRY(check_reason(c, report,
+                             asprintf(&asked->why_not,
+                                      "dispatches wait for each other, and only %" PRIu32
+                                      " of %" PRIu32 " other schedules were tried in time",
+                                      raw->schedules, raw->schedules_wanted)));
+        asked->was_asked = true;
+    }
     return raw->is_done || has_crash(raw) ? NULL : add_end(c, run, raw, report);
 }
 

@@ -148,8 +148,10 @@ typedef struct gbx_raw_report {
 typedef struct gbx_raw_reports {
     gbx_raw_report *items;
     size_t count;
-    bool has_begun;      /* the first call */
-    bool is_done;        /* all calls returned */
+    bool has_begun;     /* the first call */
+    bool is_done;       /* all calls returned */
+    uint32_t schedules; /* that were tried for dispatches that wait for each other, and... */
+    uint32_t schedules_wanted;
     const char *failure; /* nothing was called; points into the text, up to its line's end */
     const char *unknown; /* likewise: a function that the sanitizer does not know */
     uint32_t unknown_of; /* the subtask whose kernel calls it */

@@ -38,6 +38,7 @@ typedef struct gbx_plan_range {
 #define GBX_PLAN_TIMES "times" /* N COUNT: how often the access of the Nth such line, from 0 */
 /* NAME ADDRESS HAS_ADDRESS DISPATCH and frames: a signal, in the address sanitizer's words */
 #define GBX_PLAN_CRASHED "crashed"
-#define GBX_PLAN_DONE "done" /* all calls have returned */
+#define GBX_PLAN_SCHEDULES "schedules" /* MADE WANTED: dispatches wait for each other */
+#define GBX_PLAN_DONE "done"           /* all calls have returned */
 
 #endif

@@ -243,6 +243,9 @@ static gbx_status take_own_line(reading *r, const char *line) {
         gbx_sanitize_read_times(text, r->out);
     } else if ((text = after(line, GBX_PLAN_EXITED " "))) {
         r->out->exited = (uint32_t)strtoul(text, NULL, 10);
+    } else if ((text = after(line, GBX_PLAN_SCHEDULES " "))) {
+        r->out->schedules = (uint32_t)strtoul(text, &end, 10);
+        r->out->schedules_wanted = (uint32_t)strtoul(end, NULL, 10);
     } else if ((text = after(line, GBX_PLAN_FAILED " "))) {
         r->out->failure = text;
     } else if ((text = after(line, GBX_PLAN_UNKNOWN " "))) {
@@ -351,6 +354,18 @@ static void take_creation(reading *r, const char *text) {
     copy_what(r->report, words, strlen(words));
 }
 
+/* "[48, 88) 'list' (line 22) <== Memory access at offset 56 partially overflows this variable" */
+static void take_variable(reading *r, const char *text) {
+    char words[GBX_SANITIZE_WHAT_BYTES + 96];
+    const char *name = behind(text, " '");
+    size_t length = name ? strcspn(name, "'\n") : 0;
+    if (!r->report || length == 0 || length > 64 || r->report->kind != GBX_SANITIZE_STACK ||
+        strchr(r->report->what, '\''))
+        return;
+    snprintf(words, sizeof words, "%s, variable '%.*s'", r->report->what, (int)length, name);
+    copy_what(r->report, words, strlen(words));
+}
+
 /* --- lines --- */
 
 static gbx_status take_error(reading *r, const char *line) {
@@ -397,6 +412,8 @@ static void take_part(reading *r, const char *line) {
                                                                            : GBX_STACK_STORED);
     else if (after(text, "Uninitialized value was created"))
         take_creation(r, text);
+    else if (find(text, "overflows this variable") || find(text, "underflows this variable"))
+        take_variable(r, text);
     else if (r->report && find(text, "caused by a WRITE"))
         r->report->is_write = true;
     else if (after(text, "SUMMARY:"))

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static const struct {
 } runtimes[] = {{"ASAN_OPTIONS", "detect_odr_violation=0"},
                 {"UBSAN_OPTIONS", "print_stacktrace=1"},
                 {"MSAN_OPTIONS", "origin_history_size=7:origin_history_per_stack_limit=2"},
-                {"TSAN_OPTIONS", "report_thread_leaks=0:report_signal_unsafe=0:history_size=4"}};
+                {"TSAN_OPTIONS", "report_thread_leaks=0:report_signal_unsafe=0:history_size=7"}};
 enum { VARIABLE_COUNT = sizeof runtimes / sizeof runtimes[0] };
 
 /* What all know; frames in the form that reports.c reads. Leaks are those of the program. */
@@ -132,10 +133,12 @@ static gbx_status read_text(int fd, gbx_sanitize_run *out_run) {
 
 gbx_status gbx_sanitize_start(const gbx_sanitize_built *built, int call_fd, int plan_fd,
                               uint32_t timeout_ms, gbx_sanitize_run *out_run) {
-    char call[32], plan[32];
+    char call[32], plan[32], limit[16];
+    timeout_ms = timeout_ms ? timeout_ms : GBX_SANITIZE_TIMEOUT_MS;
     snprintf(call, sizeof call, "/proc/self/fd/%d", GBX_SPAWN_FIRST_FD);
     snprintf(plan, sizeof plan, "/proc/self/fd/%d", GBX_SPAWN_FIRST_FD + 1);
-    char *words[] = {(char *)(uintptr_t)built->program, call, plan, NULL};
+    snprintf(limit, sizeof limit, "%" PRIu32, timeout_ms);
+    char *words[] = {(char *)(uintptr_t)built->program, call, plan, limit, NULL};
     const int descriptors[] = {call_fd, plan_fd};
     pid_t pid;
     *out_run = (gbx_sanitize_run){0};
@@ -157,7 +160,7 @@ gbx_status gbx_sanitize_start(const gbx_sanitize_built *built, int call_fd, int 
                                    .environment = made->items};
     int error = spawn_at_fixed_addresses(&order, &pid);
     if (!error)
-        await(pid, timeout_ms ? timeout_ms : GBX_SANITIZE_TIMEOUT_MS, out_run);
+        await(pid, timeout_ms, out_run);
     gbx_status status = error ? gbx_fail(GBX_IO, "starting %s: %s", built->program, strerror(error))
                               : read_text(text_fd, out_run);
     free(made->items);

@@ -1,6 +1,6 @@
 /*
  * The line of a bug: compiles the kernels of a task with the compiler's sanitizers and calls them
- * once in the memory picture of a replay, in which everything that is not an argument is poisoned.
+ * in the memory picture of a replay, in which everything that is not an argument is poisoned.
  * What the sanitizers then report becomes findings with argument, element, file and line.
  *
  *     gbx_sanitize_report report;
@@ -102,7 +102,8 @@ static inline bool gbx_sanitize_is_note(const gbx_sanitize_finding *finding) {
 typedef struct gbx_sanitize_asked {
     bool was_asked;  /* all calls returned, or a crash was reported */
     bool did_return; /* all calls, whatever was reported */
-    char *why_not; /* one sentence without period: of a sanitizer that was to be asked; else NULL */
+    char *why_not;   /* one sentence without period: of a sanitizer that was to be asked, or was not
+                        asked completely; else NULL */
     uint64_t build_ns;
     uint64_t run_ns;
 } gbx_sanitize_asked;

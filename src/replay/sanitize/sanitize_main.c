@@ -2,10 +2,11 @@
  * Calls the kernels of one task under a sanitizer. glassbox compiles this program with the flags of
  * that sanitizer when it is needed, together with call.c and call_file.c:
  *
- *     program CALL PLAN
+ *     program CALL PLAN MILLISECONDS
  *
  * CALL is a call file (replay/engine/call_file.h), PLAN says which of its memory belongs to
- * arguments (replay/sanitize/plan.h). Everything goes to standard error: reports of the sanitizer,
+ * arguments (replay/sanitize/plan.h). After MILLISECONDS
+ * it is ended. Everything goes to standard error: reports of the sanitizer,
  * and lines of this program, which begin with GBX_PLAN_MARK.
  */
 #include <dlfcn.h>
@@ -21,10 +22,12 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "replay/engine/call_file.h"
 #include "replay/sanitize/foreign.h"
+#include "replay/sanitize/hold.h"
 #include "replay/sanitize/plan.h"
 #include "replay/sanitize/watch.h"
 
@@ -59,6 +62,7 @@
 enum { STACK_BYTES = 64 << 20, REPORTED_LINES = 64, ORIGINS = 64 };
 
 static gbx_loaded_call loaded;
+static uint64_t limit_ns;
 static const gbx_plan_range *ranges;
 static size_t range_count;
 static void (*entries[GBX_SUBTASK_COUNT])(const uint64_t *args);
@@ -201,6 +205,25 @@ void __wrap___msan_warning_with_origin(uint32_t origin) {
     }
 }
 
+typedef int comparison(const void *a, const void *b);
+__attribute__((visibility("default"))) void __wrap_qsort(void *items, size_t count, size_t bytes,
+                                                         comparison *compare);
+
+/* The runtime takes all items that are sorted for initialised; before that, they are compared where
+ * they are. */
+void __wrap_qsort(void *items, size_t count, size_t bytes, comparison *compare) {
+    const char *at = items;
+    for (size_t i = 1; i < count; ++i, at += bytes) {
+        int result = compare(at, at + bytes);
+        if (__msan_test_shadow(&result, sizeof result) < 0)
+            continue;
+        say_dispatch();
+        __msan_check_mem_is_initialized(&result, sizeof result);
+        break;
+    }
+    qsort(items, count, bytes, compare);
+}
+
 /* Bytes of an output that are not initialised, for the same reason. */
 typedef struct stain {
     uint32_t origin; /* 0: nobody has written them */
@@ -263,6 +286,9 @@ static _Atomic int waits; /* a dispatch that was called alone waits for another 
 __attribute__((visibility("default"))) int sched_yield(void) {
     if (gbx_kernel_call_current() != GBX_CALL_NO_DISPATCH) {
         atomic_store(&waits, 1);
+#if HAS_THREAD
+        gbx_hold_wait();
+#endif
         gbx_kernel_call_escape(); /* does not return if the dispatch was called alone */
     }
     return (int)syscall(SYS_sched_yield);
@@ -275,7 +301,13 @@ static void enter(const uint64_t *args) {
         (const gbx_local_context *)(uintptr_t)args[GBX_ARG_LOCAL_CONTEXT];
     snprintf(name, sizeof name, "%s %" PRIu32, GBX_PLAN_DISPATCH, gbx_kernel_call_current());
     prctl(PR_SET_NAME, name); /* the thread sanitizer misses pthread_setname_np on some threads */
+#if HAS_THREAD
+    gbx_hold_enter(gbx_kernel_call_current());
+#endif
     entries[local->subtask](args);
+#if HAS_THREAD
+    gbx_hold_leave();
+#endif
 }
 
 static void begin_watch(void) {
@@ -292,11 +324,20 @@ static void end_watch(void) {
 #endif
 }
 
+#if HAS_THREAD
+static uint64_t clock_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+#endif
+
 static void call_all(void) {
     if (gbx_kernel_call_run(&loaded.call))
         give_up(loaded.call.error);
 }
 
+#if !HAS_THREAD
 /* One after the other, so that reports are the same each time; all at once where they wait. */
 static void call_each(int fd) {
     for (uint32_t i = 0; i < loaded.call.dispatch_count && !waits; ++i) {
@@ -309,16 +350,40 @@ static void call_each(int fd) {
     say(GBX_PLAN_DISPATCH " all");
     call_all();
 }
+#endif
+
+#if HAS_THREAD
+/* On the schedule that happens; then, if dispatches wait for each other, once for each rule of
+ * hold.h. A race that shows in one of them is one. */
+static void call_held(int fd) {
+    const uint64_t start_ns = clock_ns();
+    int kept = 0, rules = gbx_hold_open(&loaded.call, limit_ns);
+    if (rules < 0)
+        give_up("out of memory for the schedules");
+    gbx_hold_choose(0);
+    call_all();
+    for (int i = 0; i < rules && gbx_hold_has_order() && clock_ns() - start_ns < limit_ns / 2;
+         ++i) {
+        prepare(fd);
+        gbx_hold_choose(i + 1);
+        call_all();
+        kept += gbx_hold_was_kept();
+    }
+    if (gbx_hold_has_order())
+        say("%s %d %d", GBX_PLAN_SCHEDULES, kept, rules);
+}
+#endif
 
 static void *call_main(void *file) {
     int fd = *(const int *)file;
     prepare(fd);
     begin_watch();
     say("%s", GBX_PLAN_CALLS);
-    if (HAS_THREAD)
-        call_all();
-    else
-        call_each(fd);
+#if HAS_THREAD
+    call_held(fd);
+#else
+    call_each(fd);
+#endif
     return NULL;
 }
 
@@ -379,12 +444,13 @@ int main(int argument_count, char **arguments) {
     pthread_t caller;
     pthread_attr_t attributes;
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would read the reports */
-    int fd = argument_count == 3 ? open(arguments[1], O_RDONLY | O_CLOEXEC) : -1;
+    int fd = argument_count == 4 ? open(arguments[1], O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0)
         give_up("the call file cannot be opened");
     if (gbx_loaded_call_read(fd, &loaded))
         give_up(loaded.call.error);
     read_plan(arguments[2]);
+    limit_ns = strtoull(arguments[3], NULL, 10) * 1000000u;
     open_memory();
     silence_kernels();
     load_kernels();

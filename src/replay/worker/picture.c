@@ -197,16 +197,38 @@ static void copy_windows(const gbx_picture *picture) {
     }
 }
 
-/* Inputs and inouts, in a buffer that `locate` finds. */
+/* Adds the unused half byte at the end of packed rows: a kernel writes complete bytes. */
+static gbx_tensor with_padding(const gbx_tensor *tensor) {
+    gbx_tensor padded = *tensor;
+    uint32_t last = tensor->ndims - 1;
+    int64_t first, end, padded_end;
+    if (!gbx_dtype_is_packed(tensor->dtype) || tensor->ndims == 0 ||
+        gbx_tensor_numel(tensor) == 0 || tensor->strides[last] != 1 || tensor->shape[last] % 2 == 0)
+        return padded;
+    padded.shape[last]++;
+    gbx_tensor_extent(tensor, &first, &end);
+    gbx_tensor_extent(&padded, &first, &padded_end);
+    bool is_filled = last == 0 || tensor->strides[last - 1] == padded.shape[last];
+    return is_filled && padded_end == end ? padded : *tensor;
+}
+
+/* Inputs and inouts, in a buffer that `locate` finds. Unused half bytes come first, 0 as in every
+ * payload: another argument may have them. */
 static void restore(const gbx_picture *picture, const gbx_order *order,
                     const gbx_payloads *payloads,
                     void *(*locate)(const gbx_picture *picture, uint32_t argument)) {
     const gbx_order_argument *arguments = gbx_order_arguments(order);
-    for (uint32_t i = 0; i < order->argument_count; ++i) {
-        const unsigned char *before = gbx_payload_before(payloads, &arguments[i]);
-        if (picture->window_of[i] >= 0 && arguments[i].role != GBX_ROLE_OUTPUT && before)
-            gbx_tensor_scatter(&arguments[i].tensor, before, locate(picture, i));
-    }
+    for (int is_last = 0; is_last < 2; ++is_last)
+        for (uint32_t i = 0; i < order->argument_count; ++i) {
+            const unsigned char *before = gbx_payload_before(payloads, &arguments[i]);
+            if (picture->window_of[i] < 0 || arguments[i].role == GBX_ROLE_OUTPUT || !before)
+                continue;
+            if (!is_last && !gbx_dtype_is_packed(arguments[i].tensor.dtype))
+                continue;
+            const gbx_tensor padded = with_padding(&arguments[i].tensor);
+            gbx_tensor_scatter(is_last ? &arguments[i].tensor : &padded, before,
+                               locate(picture, i));
+        }
 }
 
 void gbx_picture_paint(gbx_picture *picture, const gbx_order *order, const gbx_payloads *payloads,
@@ -220,6 +242,7 @@ void gbx_picture_paint(gbx_picture *picture, const gbx_order *order, const gbx_p
 void gbx_picture_prepare(gbx_picture *picture, const gbx_order *order, const gbx_payloads *payloads,
                          int pattern, void *scratch) {
     const gbx_order_argument *arguments = gbx_order_arguments(order);
+    picture->pattern = pattern;
     if (picture->mirror) {
         gbx_picture_paint(picture, order, payloads, pattern);
         copy_windows(picture);
@@ -235,21 +258,6 @@ void gbx_picture_prepare(gbx_picture *picture, const gbx_order *order, const gbx
 }
 
 /* --- stray writes --- */
-
-/* Adds the unused half byte at the end of packed rows: a kernel writes complete bytes. */
-static gbx_tensor with_padding(const gbx_tensor *tensor) {
-    gbx_tensor padded = *tensor;
-    uint32_t last = tensor->ndims - 1;
-    int64_t first, end, padded_end;
-    if (!gbx_dtype_is_packed(tensor->dtype) || tensor->ndims == 0 ||
-        gbx_tensor_numel(tensor) == 0 || tensor->strides[last] != 1 || tensor->shape[last] % 2 == 0)
-        return padded;
-    padded.shape[last]++;
-    gbx_tensor_extent(tensor, &first, &end);
-    gbx_tensor_extent(&padded, &first, &padded_end);
-    bool is_filled = last == 0 || tensor->strides[last - 1] == padded.shape[last];
-    return is_filled && padded_end == end ? padded : *tensor;
-}
 
 static void note_stray(gbx_picture *picture, const gbx_window *window, uint64_t at,
                        gbx_strays *strays) {

@@ -28,6 +28,7 @@ typedef struct gbx_picture {
     uint64_t bytes;                     /* of all windows */
     unsigned char *mirror;              /* what windows should hold; may be NULL */
     unsigned char *strayed;             /* 1 for each byte that changed; NULL: none did */
+    int pattern;                        /* of the last prepare */
     bool is_abandoned;                  /* a kernel has crashed: nothing may be allocated */
     gbx_tensor tensors[GBX_CALL_SLOTS]; /* of arguments, where they lie in the picture */
     int32_t window_of[GBX_CALL_SLOTS];  /* of arguments; -1: no elements */

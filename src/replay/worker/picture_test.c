@@ -412,6 +412,36 @@ static void unused_halves_are_no_strays(void **state) {
     gbx_picture_close(&picture);
 }
 
+/* A kernel that takes whole bytes of an input reads them, too; but not what another argument has.
+ */
+static void unused_halves_of_inputs_are_zero(void **state) {
+    (void)state;
+    static const unsigned char rows[] = {0x21, 0x03, 0x54, 0x06}, column[] = {0x0a, 0x0b};
+    gbx_tensor tensor = {
+        .data = BASE, .dtype = GBX_INT4, .ndims = 2, .shape = {2, 3}, .strides = {4, 1}};
+    add(GBX_ROLE_INPUT, tensor);
+    memcpy(dump, rows, sizeof rows);
+    open_picture();
+    for (int pattern = 0; pattern < 2; ++pattern) {
+        paint(pattern);
+        assert_memory_equal(memory_at(BASE), rows, sizeof rows);
+    }
+    gbx_picture_close(&picture);
+    tensor.shape[1] = 1;
+    tensor.start_offset = 3;
+    made.order.argument_count = 0;
+    add(GBX_ROLE_INPUT, tensor);
+    tensor.shape[1] = 3;
+    tensor.start_offset = 0;
+    add(GBX_ROLE_INPUT, tensor);
+    memcpy(dump, column, sizeof column);
+    memcpy(dump + 4096, rows, sizeof rows);
+    open_picture();
+    paint(GBX_PATTERN_FIRST);
+    assert_memory_equal(memory_at(BASE), ((const unsigned char[]){0x21, 0xa3, 0x54, 0xb6}), 4);
+    gbx_picture_close(&picture);
+}
+
 /* The only row, or a single element. */
 static void unused_halves_of_one_row_are_no_strays(void **state) {
     (void)state;
@@ -480,6 +510,7 @@ int main(void) {
         cmocka_unit_test_setup(strays_of_several_calls_add_up, prepare),
         cmocka_unit_test_setup(strays_have_addresses_of_the_order, prepare),
         cmocka_unit_test_setup(unused_halves_are_no_strays, prepare),
+        cmocka_unit_test_setup(unused_halves_of_inputs_are_zero, prepare),
         cmocka_unit_test_setup(unused_halves_of_one_row_are_no_strays, prepare),
         cmocka_unit_test_setup(strays_are_those_of_a_model, prepare),
     };

@@ -230,6 +230,7 @@ static bool place(screen *s, const gbx_order *order, const gbx_picture *wanted,
     memcpy(s->placed, order, bytes);
     for (int p = 0; p < GBX_PATTERNS; ++p) {
         gbx_picture *picture = &s->pictures[p];
+        picture->pattern = p;
         memcpy(picture->window_of, wanted->window_of, sizeof picture->window_of);
         for (uint32_t i = 0; i < picture->window_count; ++i)
             picture->windows[i].start = wanted->windows[i].start;
