@@ -930,7 +930,7 @@ def check_chosen_of_pairs():
     everything = asked(dump, "--no-save", code=1)
     check("chosen: all pairs", named(everything), [("overlapping_writes", "twice", "y", [1]), ("overlapping_writes", "copy", "y", [2])])
     for task, pairs in ((0, [(1, 0)]), (1, [(1, 0), (2, 1)]), (2, [(2, 1)])):
-        text, document = told(dump, "--task", task, code=1)
+        text, document = text_of(dump, "--task", task, code=1), asked(dump, "--task", task, code=1)
         check(f"chosen {task}: pairs", [(f["task_seq"], f["other_task_seq"]) for f in document["findings"]], pairs)
         check(f"chosen {task}: no other evidence", [f["evidence"] for f in document["findings"]], [[]] * len(pairs))
         check(f"chosen {task}: numbers of tasks", [question(document, name)["tasks"] for name in ("audit", "replay", "sanitizers")], [1, 1, 1])
