@@ -226,7 +226,7 @@ static gbx_status report_dropped(gbx_inquiry *q, size_t pairs, size_t values) {
     if (pairs > 0)
         GBX_TRY(gbx_inquiry_note_harmless(
             q, GBX_ASKED_AUDIT,
-            "%zu more %s of tasks %s no order, which missing edges that are named would give %s",
+            "%zu more %s of tasks %s no order, but the missing edges that are named would order %s",
             pairs, pairs == 1 ? "pair" : "pairs", pairs == 1 ? "has" : "have",
             pairs == 1 ? "it" : "them"));
     if (values > 0)

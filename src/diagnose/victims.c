@@ -96,7 +96,7 @@ gbx_status gbx_finding_find_victims(const gbx_inquiry *q, gbx_diagnosis_finding 
 /* NaN, infinities, and values whose square is one: a kernel need not treat them as its reference
  * does. */
 static bool is_wild(const gbx_entry *entry, const gbx_statistics *statistics) {
-    const double most = entry->dtype == GBX_FLOAT64 ? sqrt(DBL_MAX) : sqrt(FLT_MAX);
+    const double most = entry->dtype == GBX_FLOAT64 ? sqrt(DBL_MAX) : sqrt((double)FLT_MAX);
     return statistics->nan_count > 0 || statistics->inf_count > 0 ||
            fabs(gbx_f64_of_bits(statistics->min_bits)) > most ||
            fabs(gbx_f64_of_bits(statistics->max_bits)) > most;

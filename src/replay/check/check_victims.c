@@ -156,7 +156,7 @@ static bool was_over(const gbx_task_graph *graph, uint64_t task, uint64_t victim
 static suspect find_suspect(const gbx_check_trial *trial, const gbx_replay_task *victim) {
     suspect best = {.deed = NOTHING};
     for (uint64_t i = 0; i < trial->suspect_count; ++i) {
-        const gbx_replay_result *result = trial->suspects[i];
+        const gbx_replay_result *result = &trial->report->results[trial->suspects[i]];
         if (result->task == victim->task || was_over(trial->graph, result->task, victim->task))
             continue;
         suspect s = suspect_of(result, victim);
@@ -284,7 +284,7 @@ static gbx_status find_suspects(gbx_check_trial *trial) {
         return gbx_fail_memory("looking for tasks that wrote into others");
     for (uint64_t i = 0; i < report->result_count; ++i)
         if (may_have_hit(&report->results[i]))
-            trial->suspects[trial->suspect_count++] = &report->results[i];
+            trial->suspects[trial->suspect_count++] = i;
     return NULL;
 }
 
