@@ -21,8 +21,9 @@ typedef struct gbx_check_trial {
     const gbx_check_filter *filter;
     const gbx_task_graph *graph;
     gbx_check_report *report; /* of all tasks */
-    uint64_t *suspects; /* of gbx_check_acquit: positions of the results of tasks that wrote, or may
-                                           have written, outside of their outputs */
+    /* Of gbx_check_acquit: positions of the results of tasks that wrote, or may have written,
+     * outside of their outputs. */
+    uint64_t *suspects;
     uint64_t suspect_count;
 } gbx_check_trial;
 
