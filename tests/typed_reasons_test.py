@@ -23,6 +23,7 @@ ALLOWED = [
     ("replay/check/check_report.c", "strcmp(report->reasons[count - 1 - i], text)", "equal sentences are kept once"),
     ("replay/check/check_report.c", "strcmp(a->reason, b->reason)", "equal sentences are one line of the report"),
     ("diagnose/diagnose.c", "strncmp(at, reason, length)", "equal sentences are said once"),
+    ("diagnose/lines.c", "strcmp(other, why)", "equal sentences are said once"),
     ("report/diagnosis_report.c", "strcmp(a->why, b->why)", "equal sentences are one line of the report"),
 ]
 

@@ -156,18 +156,18 @@ static gbx_status add_reason(gbx_diagnosis_asked *asked, const char *reason) {
 
 /* What a compiler says has several lines: only the one that names an error is kept, or the first.
  */
-static void make_one_line(char *reason) {
-    size_t first = strcspn(reason, "\n");
-    const char *best = reason[first] ? strstr(reason + first, "error") : NULL;
-    if (!reason[first])
+static void make_one_line(char *text) {
+    size_t first = strcspn(text, "\n");
+    const char *best = text[first] ? strstr(text + first, "error") : NULL;
+    if (!text[first])
         return;
-    best = best ? best : reason + first + strspn(reason + first, "\n");
-    while (best > reason + first + 1 && best[-1] != '\n')
+    best = best ? best : text + first + strspn(text + first, "\n");
+    while (best > text + first + 1 && best[-1] != '\n')
         --best;
     size_t length = strcspn(best, "\n");
-    reason[first] = length > 0 ? ' ' : '\0';
-    memmove(reason + first + 1, best, length);
-    reason[first + (length > 0) + length] = '\0';
+    text[first] = length > 0 ? ' ' : '\0';
+    memmove(text + first + 1, best, length);
+    text[first + (length > 0) + length] = '\0';
 }
 
 gbx_status gbx_inquiry_lack(gbx_inquiry *q, gbx_diagnosis_question question, const char *format,
