@@ -242,6 +242,30 @@ static gbx_status is_of_known_kernel(const gbx_inquiry *q, const gbx_clue *clue,
     return NULL;
 }
 
+static gbx_status is_of_hinted_kernel(const gbx_inquiry *q, uint64_t task, bool *out_is) {
+    gbx_record_task record;
+    bool is_found;
+    GBX_TRY(gbx_reader_find_task(q->reader, task, &record, &is_found));
+    for (size_t i = 0; i < q->d->finding_count && is_found; ++i) {
+        const gbx_diagnosis_finding *f = &q->d->findings[i];
+        *out_is |= f->kind >= GBX_DIAGNOSIS_ODD_MEMORY &&
+                   memcmp(f->func_ids, record.func_ids, sizeof f->func_ids) == 0;
+    }
+    return NULL;
+}
+
+/* Whether the wrong element comes from a kernel that a hint, or the first NaN, is about: these name
+ * only the first of its tasks. */
+static gbx_status comes_from_hinted_kernel(const gbx_inquiry *q, bool *out_does) {
+    const gbx_diagnosis *d = q->d;
+    *out_does = false;
+    if (d->blame.writer_count == 1)
+        GBX_TRY(is_of_hinted_kernel(q, d->blame.writers[0].task, out_does));
+    for (size_t i = 0; i < d->upstream_count && !*out_does; ++i)
+        GBX_TRY(is_of_hinted_kernel(q, d->upstream[i].task, out_does));
+    return NULL;
+}
+
 /* The first hint that can explain it, and is about a task that no finding explains. */
 static gbx_status find_hint(gbx_inquiry *q, bool *out_is_found) {
     gbx_diagnosis *d = q->d;
@@ -261,15 +285,17 @@ static gbx_status find_hint(gbx_inquiry *q, bool *out_is_found) {
  * kernel. */
 static gbx_status find_unexplained(gbx_inquiry *q) {
     gbx_diagnosis *d = q->d;
-    bool is_any = d->golden && d->has_blame && d->finding_count > 0, is_hint = false;
+    bool is_any = d->golden && d->has_blame && d->finding_count > 0, is_hint = false, is_same;
     for (size_t i = 0; i < d->finding_count && is_any; ++i)
         is_any = is_confined(d, &d->findings[i]);
     if (is_any)
         GBX_TRY(gbx_inquiry_ask_unexplained(q, &is_any));
-    if (is_any)
-        GBX_TRY(find_hint(q, &is_hint));
     if (!is_any)
         return NULL;
+    GBX_TRY(comes_from_hinted_kernel(q, &is_same));
+    if (is_same)
+        return NULL;
+    GBX_TRY(find_hint(q, &is_hint));
     if (!is_hint)
         GBX_TRY(gbx_inquiry_add_golden(q));
     const gbx_clue clue = q->clues[q->clue_count - 1];
