@@ -24,7 +24,7 @@ SAMPLE = ("blur-one-column-early", "combine-rest-ends-early", "prefix-first-carr
           "residual-gets-scale", "high-before-old-score", "two-frames-one-row", "partials-of-half-the-blocks", "mix-flags-of-first-row",
           "mark-unaligned-seed", "load-rows-of-earlier-tile", "norm-scalar-as-tensor", "matmul-on-vector-core")
 # Chance decides what is seen of them first: the document is not held to the words.
-CHANCE = ("stale flag", "uninitialised local", "endless loop")
+CHANCE = ("stale flag", "uninitialised local", "endless loop", "flag never set", "crash")
 GOOD = (("attention", 0), ("stencil", 1), ("reduce", 3), ("pipeline", 2), ("gather", 5), ("scopes", 4), ("padded", 0), ("atomics", 5))
 
 
