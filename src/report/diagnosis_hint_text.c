@@ -91,21 +91,25 @@ static const char *say_pattern(const saying *s, const gbx_odd_argument *odd, con
         bytes > 0 ? "behind" : "before", siblings);
 }
 
+static gbx_status find_party(const saying *s, uint64_t number, gbx_party *out_party) {
+    gbx_entry entry;
+    GBX_TRY(gbx_entries_at(s->r->dump->entries, number, &entry));
+    return gbx_party_find(s->r, entry.head->task, number, out_party);
+}
+
 /* "argument 1 out of task 7 (softmax)" */
-static gbx_status other_text(const saying *s, const gbx_odd_argument *odd, const char **out_text) {
+static gbx_status entry_text(const saying *s, uint64_t number, const char **out_text) {
     gbx_party p;
-    GBX_TRY(gbx_party_find(s->r, odd->other, odd->other_entry, &p));
+    GBX_TRY(find_party(s, number, &p));
     *out_text = gbx_text_party(s->t, &p);
     return NULL;
 }
 
-/* The same of an entry. */
-static gbx_status entry_text(const saying *s, uint64_t number, const char **out_text) {
+/* "task 5 (trsm)" */
+static gbx_status task_text(const saying *s, uint64_t number, const char **out_text) {
     gbx_party p;
-    gbx_entry entry;
-    GBX_TRY(gbx_entries_at(s->r->dump->entries, number, &entry));
-    GBX_TRY(gbx_party_find(s->r, entry.head->task, number, &p));
-    *out_text = gbx_text_party(s->t, &p);
+    GBX_TRY(find_party(s, number, &p));
+    *out_text = gbx_text_party_task(s->t, &p);
     return NULL;
 }
 
@@ -167,16 +171,6 @@ static gbx_status say_layout(const saying *s, const gbx_odd_argument *odd, const
     return NULL;
 }
 
-/* "task 5 (trsm)" */
-static gbx_status task_text(const saying *s, uint64_t number, const char **out_text) {
-    gbx_party p;
-    gbx_entry entry;
-    GBX_TRY(gbx_entries_at(s->r->dump->entries, number, &entry));
-    GBX_TRY(gbx_party_find(s->r, entry.head->task, number, &p));
-    *out_text = gbx_text_party_task(s->t, &p);
-    return NULL;
-}
-
 static gbx_status say_source(const saying *s, const gbx_odd_argument *odd, const char *name,
                              const char **out_text) {
     const char *usual, *own = "no task";
@@ -196,7 +190,7 @@ static gbx_status say_flow(const saying *s, const gbx_odd_argument *odd, const c
     const char *other, *unread, *reader;
     if (odd->kind == GBX_ODD_SOURCE)
         return say_source(s, odd, name, out_text);
-    GBX_TRY(other_text(s, odd, &other));
+    GBX_TRY(entry_text(s, odd->other_entry, &other));
     switch (odd->kind) {
     case GBX_ODD_SWAPPED:
         *out_text = gbx_text_format(
