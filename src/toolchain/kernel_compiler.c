@@ -128,6 +128,10 @@ static gbx_status build_command(const gbx_build *build, command *line) {
     fix_program(line);
     GBX_TRY(add_words(&line->compiler, default_flags));
     GBX_TRY(provide_headers(line));
+    if (build->first_header) {
+        GBX_TRY(add_word(&line->compiler, (char *)(uintptr_t) "-include"));
+        GBX_TRY(add_word(&line->compiler, (char *)(uintptr_t)build->first_header));
+    }
     if (build->compile_flags)
         GBX_TRY(add_words(&line->compiler, build->compile_flags));
     GBX_TRY(add_words(&line->linker, build->is_program ? program_link_flags : default_link_flags));

@@ -35,6 +35,7 @@ typedef struct gbx_build {
     const char *source;        /* relative to the current directory */
     const char *compile_flags; /* as above */
     const char *link_flags;
+    const char *first_header;   /* included before the source; NULL: none */
     bool is_program;            /* an executable file instead of a shared object */
     const gbx_hash128 *content; /* of all sources, which then need not be preprocessed to find the
                                    result in the cache; NULL: unknown */

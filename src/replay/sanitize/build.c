@@ -20,6 +20,7 @@ extern const char gbx_embedded_call_file_source[];
 extern const char gbx_embedded_checked_header[];
 extern const char gbx_embedded_sanitize_plan[];
 extern const char gbx_embedded_sanitize_main[];
+extern const char gbx_embedded_atomics_header[];
 extern const char gbx_embedded_hold_header[];
 extern const char gbx_embedded_hold_source[];
 extern const char gbx_embedded_watch_header[];
@@ -178,6 +179,7 @@ static const struct {
              {"replay/engine/call_file.h", gbx_embedded_call_file_header},
              {"replay/engine/call_file.c", gbx_embedded_call_file_source},
              {"replay/sanitize/plan.h", gbx_embedded_sanitize_plan},
+             {"replay/sanitize/atomics.h", gbx_embedded_atomics_header},
              {"replay/sanitize/hold.h", gbx_embedded_hold_header},
              {"replay/sanitize/hold.c", gbx_embedded_hold_source},
              {"replay/sanitize/watch.h", gbx_embedded_watch_header},
@@ -259,25 +261,31 @@ gbx_status gbx_sanitize_build_kernel(const gbx_sanitize_compiler *with, gbx_sani
                                      const gbx_replay_source *source, const char *name,
                                      bool has_fences, char **out_path) {
     const recipe *how = recipe_of(with, sanitizer);
-    char *flags, *link_flags, what[160];
+    char *flags = NULL, *link_flags = NULL, *directory = NULL, what[160], header[PATH_MAX];
+    gbx_hash128 content;
+    gbx_status status = NULL;
     *out_path = NULL;
     const bool is_strong = has_fences && sanitizer == GBX_SANITIZE_THREAD;
     if (asprintf(&flags, "%s%s%s%s", source->compile_flags, ALWAYS, how->flags,
-                 is_strong ? STRONG : "") < 0)
-        return gbx_fail_memory("compiling kernel %s", name);
-    if (asprintf(&link_flags, "%s %s", source->link_flags ? source->link_flags : "",
-                 how->link_flags) < 0) {
-        free(flags);
-        return gbx_fail_memory("compiling kernel %s", name);
-    }
+                 is_strong ? STRONG : "") < 0 ||
+        asprintf(&link_flags, "%s %s", source->link_flags ? source->link_flags : "",
+                 how->link_flags) < 0)
+        status = gbx_fail_memory("compiling kernel %s", name);
+    if (!status && sanitizer == GBX_SANITIZE_MEMORY)
+        status = provide_parts(&directory, &content);
+    if (directory)
+        snprintf(header, sizeof header, "%s/replay/sanitize/atomics.h", directory);
     const gbx_build build = {.compiler = with->words,
                              .directory = source->directory,
                              .source = source->path,
                              .compile_flags = flags,
-                             .link_flags = link_flags};
-    gbx_status status = gbx_build_make(&build, out_path);
+                             .link_flags = link_flags,
+                             .first_header = directory ? header : NULL};
+    if (!status)
+        status = gbx_build_make(&build, out_path);
     free(flags);
     free(link_flags);
+    free(directory);
     snprintf(what, sizeof what, "kernel %s", name);
     return status ? explain(status, with, what, "") : NULL;
 }
