@@ -240,6 +240,14 @@ def uninitialised():
             "    qsort(all, (size_t)n, sizeof *all, by_value); /* BUG */\n    for (int i = 0; i < n; ++i) y[i] = all[i];\n    free(all);", x, s.output("y6"),
             sanitizers="memory", head="#include <stdlib.h>\nstatic int by_value(const void *a, const void *b) {\n"
             "    float u = *(const float *)a, v = *(const float *)b;\n    return (u > v) - (u < v);\n}")
+    p.plant("updates", "uninitialised_value", args, TWICE + "\n    uint32_t bits;\n    if (n > 99)\n        bits = 1;\n    for (int i = 0; i < n; ++i)\n"
+            "        __atomic_fetch_xor((uint32_t *)&y[i], bits, __ATOMIC_RELAXED); /* BUG */", x, s.output("y7"), sanitizers="memory",
+            more={"what": "local variable 'bits'"})
+    p.plant("swaps", "uninitialised_value", args, TWICE + "\n    float part;\n    if (n > 99)\n        part = 1;\n    _Atomic float *to = (_Atomic float *)y;\n"
+            "    float old = atomic_load(to);\n    while (!atomic_compare_exchange_weak(to, &old, old + part)); /* BUG */", x, s.output("y8"),
+            sanitizers="memory", head="#include <stdatomic.h>", more={"what": "local variable 'part'"})
+    p.plant("counts", "uninitialised_value", args, "for (int i = 0; i < n; ++i)\n        __sync_fetch_and_add((uint32_t *)&y[i], (uint32_t)x[i]); /* BUG */",
+            x, s.output("y9"), sanitizers="memory")
     p.check()
 
 
@@ -256,6 +264,13 @@ def initialised():
            "static int by_key(const void *a, const void *b) {\n    return ((const item *)a)->key - ((const item *)b)->key;\n}")
     s.once("saturates", args, "for (int i = 0; i < n; ++i) {\n        float v = x[i] * 1e30f;\n        y[i] = (float)(int32_t)(v > 127.0f ? 127.0f : v < -128.0f ? -128.0f : v) + 1.0f / (x[i] - x[i]);\n    }",
            s.tensor("x2"), s.output("y2"))
+    s.once("updates", args, TWICE + "\n    uint32_t word, more[2] = {3, 0}, old = 0;\n    int *place = NULL;\n    _Atomic(int *) kept;\n    _Atomic pair both;\n"
+           "    __atomic_store_n(&word, 5, __ATOMIC_RELAXED);\n    __atomic_fetch_add(&word, __sync_add_and_fetch(more, 2, 0), __ATOMIC_RELAXED);\n"
+           "    __atomic_store_n(&place, 0, __ATOMIC_RELAXED);\n    __sync_lock_test_and_set(&more[1], word);\n    atomic_store(&kept, 0);\n"
+           "    atomic_fetch_add(&kept, 1);\n    atomic_store(&both, ((pair){1, 2}));\n    while (!__atomic_compare_exchange(&word, &old, more, 0, 5, 5));\n"
+           "    unsigned char byte = 3;\n    __sync_fetch_and_or(&byte, 4u);\n    pair got = atomic_exchange(&both, ((pair){3, 4}));\n"
+           "    __sync_bool_compare_and_swap(&more[0], 5, 6, &old);\n    y[0] += (float)(word + more[0] + more[1]) + byte + got.a + (place == 0);",
+           s.tensor("x3"), s.output("y3"), head="#include <stdatomic.h>\ntypedef struct pair { short a, b; } pair;")
     run = s.run()
     for number in run.numbers.values():
         document = sanitize(run.dump, number, "address,memory", code=0)
