@@ -43,6 +43,8 @@ test: build-tests
 
 stress: build-tests
 	@GLASSBOX_STRESS=1 $(CTEST) --timeout 7200
+	@scripts/install-packages lint
+	@GLASSBOX_STRESS=1 scripts/lint
 
 fuzz:
 	@scripts/install-packages build fuzz
