@@ -102,11 +102,6 @@ static int compare_deeds(const void *a, const void *b) {
     return order != 0 ? order : gbx_order_u64(x->task, y->task);
 }
 
-static int compare_tasks(const void *a, const void *b) {
-    const uint64_t *x = a, *y = b;
-    return gbx_order_u64(*x, *y);
-}
-
 static int compare_collisions(const void *a, const void *b) {
     const collision *x = a, *y = b;
     int order = gbx_order_u64(x->first, y->first);
@@ -119,7 +114,7 @@ static gbx_status gather(const gbx_inquiry *q, size_t named, deeds *all) {
     if (all->count > 0)
         qsort(all->items, all->count, sizeof *all->items, compare_deeds);
     if (all->task_count > 0)
-        qsort(all->tasks, all->task_count, sizeof *all->tasks, compare_tasks);
+        qsort(all->tasks, all->task_count, sizeof *all->tasks, gbx_compare_u64);
     if (all->collision_count > 0)
         qsort(all->collisions, all->collision_count, sizeof *all->collisions, compare_collisions);
     for (uint64_t i = 0, reach = 0; i < all->count; ++i) {
@@ -133,23 +128,17 @@ static gbx_status gather(const gbx_inquiry *q, size_t named, deeds *all) {
 
 /* A task that is known to have written there; nobody if none is. */
 static uint64_t find_writer(const deeds *all, range where) {
-    uint64_t low = 0, high = all->count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (all->items[middle].where.begin < where.end)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low > 0 && all->items[low - 1].reach > where.begin; --low)
-        if (all->items[low - 1].where.end > where.begin)
-            return all->items[low - 1].task;
+    uint64_t end = gbx_lower_bound_at(all->items, all->count, sizeof *all->items,
+                                      offsetof(deed, where.begin), where.end);
+    for (; end > 0 && all->items[end - 1].reach > where.begin; --end)
+        if (all->items[end - 1].where.end > where.begin)
+            return all->items[end - 1].task;
     return GBX_DIAGNOSIS_NOBODY;
 }
 
 static bool is_in(const deeds *all, uint64_t task) {
     return all->task_count > 0 &&
-           bsearch(&task, all->tasks, all->task_count, sizeof task, compare_tasks) != NULL;
+           bsearch(&task, all->tasks, all->task_count, sizeof task, gbx_compare_u64) != NULL;
 }
 
 /* Whether a task ran after one side of a change, and before the other noticed it. */
@@ -237,16 +226,10 @@ static void sort(gbx_inquiry *q) {
 
 /* The task that the first of two tasks without order collides with; nobody if there is none. */
 static uint64_t find_collision(const deeds *all, uint64_t task) {
-    uint64_t low = 0, high = all->collision_count;
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        if (all->collisions[middle].first < task)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < all->collision_count && all->collisions[low].first == task
-               ? all->collisions[low].second
+    uint64_t at = gbx_lower_bound_at(all->collisions, all->collision_count, sizeof *all->collisions,
+                                     offsetof(collision, first), task);
+    return at < all->collision_count && all->collisions[at].first == task
+               ? all->collisions[at].second
                : GBX_DIAGNOSIS_NOBODY;
 }
 

@@ -65,15 +65,8 @@ static gbx_status gather(edges *e) {
 
 /* The first missing edge that ends at a place, or after it. */
 static size_t find_missing(const edges *e, uint64_t after) {
-    size_t low = 0, high = e->missing_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (e->missing[middle].after < after)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return gbx_lower_bound_at(e->missing, e->missing_count, sizeof *e->missing,
+                              offsetof(pair, after), after);
 }
 
 /* Marks the places from which an edge, there or missing, leads to this one. */
@@ -162,16 +155,10 @@ static gbx_status gather_shared(const edges *e, const bool *drops, all_shared *o
 }
 
 static bool is_shared(const all_shared *all, uint64_t place, const gbx_tensor *view) {
-    size_t low = 0, high = all->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (all->items[middle].place < place)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < all->count && all->items[low].place == place; ++low) {
-        const shared_bytes *s = &all->items[low];
+    for (size_t i = gbx_lower_bound_at(all->items, all->count, sizeof *all->items,
+                                       offsetof(shared_bytes, place), place);
+         i < all->count && all->items[i].place == place; ++i) {
+        const shared_bytes *s = &all->items[i];
         const gbx_tensor bytes = {.data = s->begin,
                                   .dtype = GBX_UINT8,
                                   .ndims = 1,

@@ -2,25 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "diagnose/odd.h"
 
 enum { LEAST_VALUES = 4, LONGEST_LAG = 64, MOST_VALUES = 1 << 16 };
 
-static int compare_numbers(const void *a, const void *b) {
-    const uint64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 /* Whether a value is more than once in a sorted array. */
 static bool comes_again(const uint64_t *sorted, size_t count, uint64_t value) {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sorted[middle] < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = gbx_lower_bound_u64(sorted, count, value);
     return low + 1 < count && sorted[low] == value && sorted[low + 1] == value;
 }
 
@@ -82,7 +71,7 @@ static fit breaks_steps(const uint64_t *values, size_t count, size_t lag, uint64
     uint64_t step;
     for (size_t i = 0; i < step_count; ++i)
         steps[i] = values[i + lag] - values[i];
-    qsort(steps, step_count, sizeof *steps, compare_numbers);
+    qsort(steps, step_count, sizeof *steps, gbx_compare_u64);
     mode_of(steps, step_count, &times);
     if (times * 2 < step_count || times < 2)
         return FITS_NOTHING;
@@ -147,7 +136,7 @@ bool gbx_odd_one(const uint64_t *values, size_t count, size_t *out_position,
     if (!sorted)
         return false;
     memcpy(sorted, values, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, compare_numbers);
+    qsort(sorted, count, sizeof *sorted, gbx_compare_u64);
     bool is_odd = breaks_constant(values, count, sorted, out_position, out_expected) ||
                   breaks_line(values, count, out_position, out_expected) ||
                   breaks_loops(values, count, sorted, out_position, out_expected);

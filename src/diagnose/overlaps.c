@@ -301,17 +301,13 @@ static gbx_status judge_line(gbx_overlaps *o, const gbx_clue *clue, bool *out_is
 
 static gbx_buffer_user find_user(const gbx_overlaps *o, const gbx_shared_buffer *b, uint64_t task) {
     uint64_t place = gbx_task_graph_place(o->q->graph, task);
-    size_t low = b->first, high = b->first + b->count, end;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (o->accesses[middle].place < place)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (end = low; end < b->first + b->count && o->accesses[end].task == task; ++end)
-        ;
-    return (gbx_buffer_user){low, end - low};
+    size_t first =
+        b->first + gbx_lower_bound_at(o->accesses + b->first, b->count, sizeof *o->accesses,
+                                      offsetof(gbx_touch, place), place);
+    size_t end = first;
+    while (end < b->first + b->count && o->accesses[end].task == task)
+        ++end;
+    return (gbx_buffer_user){first, end - first};
 }
 
 static gbx_status is_pair_apart(gbx_overlaps *o, gbx_shared_buffer *b, const gbx_audit_finding *f,

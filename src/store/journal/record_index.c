@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/numbers.h"
 
 enum {
     SMALL_COUNT = 48, /* up to this many are sorted by insertion */
@@ -161,16 +162,8 @@ void gbx_record_index_sort(gbx_record_index *index) {
 }
 
 size_t gbx_record_index_find(const gbx_record_index *index, uint64_t key) {
-    size_t low = 0;
-    size_t high = index->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (index->entries[middle].key < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return gbx_lower_bound_at(index->entries, index->count, sizeof *index->entries,
+                              offsetof(gbx_index_entry, key), key);
 }
 
 void gbx_record_index_free(gbx_record_index *index) {
