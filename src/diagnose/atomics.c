@@ -1,8 +1,8 @@
 /*
  * Blocks whose order shows, but that do not race. A replay takes atomic operations other than
  * additions of integers for races, and what locks guard; the thread sanitizer knows them from
- * others, if it can be asked. Sums of floats
- * depend on the order of additions, and so do lists to which blocks append.
+ * others, if it can be asked. Sums of floats depend on the order of additions, and so do lists to
+ * which blocks append.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -47,7 +47,7 @@ static bool can_explain(const gbx_diagnosis *d, const gbx_odd_argument *odd) {
     return !is_known || is_upstream(d, odd->task) || may_lack || may_miss(odd);
 }
 
-/* --- writes over what nobody has read --- */
+/* --- writes over what was never read --- */
 
 /* What the task of an output really writes in it, in a new map; false if nobody knows. */
 static gbx_status map_written(gbx_inquiry *q, gbx_replay_session *session, uint64_t number,
@@ -89,7 +89,7 @@ static gbx_status is_write_lost(gbx_inquiry *q, gbx_replay_session *session,
 
 /* --- all of them --- */
 
-/* Whether a task makes something of what nobody has written. */
+/* Whether the outputs of a task depend on bytes that were never written. */
 static gbx_status is_new_used(gbx_replay_session *session, gbx_memory_map *map,
                               const gbx_odd_argument *odd, bool *out_is) {
     gbx_dependence answer;

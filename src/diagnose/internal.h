@@ -26,8 +26,9 @@ static inline bool gbx_clue_is_pair(const gbx_clue *clue) {
                                               clue->kind == GBX_DIAGNOSIS_OVERLAPPING_WRITES);
 }
 
-/* Adds a clue about a task that is chosen, or about nobody, or two tasks without order: those are
- * dropped by gbx_inquiry_reduce_pairs, which needs all of them. Sets its place if it has a task. */
+/* Adds a clue if its task is chosen, or if it has no task. Sets its place if it has one. A clue
+ * about two tasks without order is always added: gbx_inquiry_reduce_pairs needs all of them, and
+ * drops those that are not chosen. */
 GBX_MUST_USE gbx_status gbx_inquiry_add(gbx_inquiry *q, gbx_clue clue);
 
 /* Notes why something was not asked; each reason once, and only the first few. As printf. */

@@ -11,7 +11,7 @@
 
 /* The oddest first. */
 typedef enum gbx_odd_kind {
-    GBX_ODD_UNWRITTEN,    /* it holds what new memory holds: nobody has written it */
+    GBX_ODD_UNWRITTEN,    /* it holds what new memory holds: it was never written */
     GBX_ODD_NAMED_SCALAR, /* it has the name of a scalar of the run, and another value */
     GBX_ODD_SCALAR_BITS,  /* an integer has the bits of a float, or the other way round */
     GBX_ODD_SCALAR,       /* it breaks the pattern of all other tasks of the kernel */
@@ -20,7 +20,7 @@ typedef enum gbx_odd_kind {
                             tasks of the kernel */
     GBX_ODD_READ_TWICE,  /* an input that another task has read in the same way, while nobody reads
                             what a sibling of its writer left */
-    GBX_ODD_LOST_WRITE,  /* an output lies where `other` left one that nobody has read */
+    GBX_ODD_LOST_WRITE,  /* an output lies where `other` left one that was never read */
     GBX_ODD_ALIAS,       /* an output lies where an input of the same task is */
     GBX_ODD_VIEW,        /* it breaks the pattern of all other tasks of the kernel */
     GBX_ODD_LAYOUT,      /* it has another shape or strides than in all other tasks of the kernel */
@@ -39,7 +39,7 @@ typedef struct gbx_odd_argument {
     uint64_t entry;       /* of gbx_entries */
     uint64_t other;       /* another task, with its entry; UINT64_MAX for none */
     uint64_t other_entry; /* may be one of the same task */
-    uint64_t unread;      /* of READ_TWICE: the entry that nobody reads */
+    uint64_t unread;      /* of READ_TWICE: the entry that is never read */
     uint64_t reader;      /* of READ_TWICE: the other entry that has read the same; of SOURCE: what
                              leaves the argument of other tasks */
     uint32_t dimension;   /* of RELATION, in both arguments; of a scalar, 0 */

@@ -96,7 +96,7 @@ static void read_run(flow *f, uint64_t reader, const gbx_byte_run *run) {
     note_new(row, run, at, run->end);
 }
 
-/* Two tasks write the same place with the same argument, and nobody has read it in between. Parts
+/* Two tasks write the same place with the same argument, and no task reads it in between. Parts
  * that are written over a whole are no accident: the whole was filled first. */
 static void look_below(flow *f, uint64_t writer, const gbx_byte_run *run) {
     gbx_memory_range range;
@@ -270,7 +270,7 @@ typedef struct siblings {
 
 enum { READS_MAX = 64, LEAST_SIBLINGS = 4 };
 
-/* How often most of them are read, of those that are; 0 if nobody reads any. */
+/* How often most of them are read, of those that are; 0 if none of them is read. */
 static uint64_t usual_reads(const flow *f, const siblings *s) {
     size_t counts[READS_MAX] = {0}, best = 0;
     for (size_t i = 0; i < s->count; ++i)
@@ -282,7 +282,7 @@ static uint64_t usual_reads(const flow *f, const siblings *s) {
     return best;
 }
 
-/* What nobody ever reads is scratch memory, and what is overwritten in most tasks is a habit. */
+/* What is never read is scratch memory, and what is overwritten in most tasks is a habit. */
 static gbx_status look_for_lost(flow *f, const siblings *s) {
     size_t lost = 0;
     bool is_read = false;

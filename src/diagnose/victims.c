@@ -93,8 +93,8 @@ gbx_status gbx_finding_find_victims(const gbx_inquiry *q, gbx_diagnosis_finding 
 
 /* --- consequences --- */
 
-/* NaN, infinities, and values whose square is one: a kernel need not treat them as its reference
- * does. */
+/* NaN, infinities, and values whose square is infinite: a kernel need not treat them as its
+ * reference does. */
 static bool is_wild(const gbx_entry *entry, const gbx_statistics *statistics) {
     const double most = entry->dtype == GBX_FLOAT64 ? sqrt(DBL_MAX) : sqrt((double)FLT_MAX);
     return statistics->nan_count > 0 || statistics->inf_count > 0 ||
